@@ -1,0 +1,112 @@
+//! What a client can ask a session to do: `POST /v1/sessions/{id}/commands`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    content::Preset,
+    ids::{CommandId, PromptId, TurnId},
+    limits,
+};
+
+/// One command with the id that makes repeating it harmless.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRequest {
+    /// Chosen by the client, fresh for every new intention, the same when it is sent again.
+    pub id: CommandId,
+    /// What to do.
+    pub command: Command,
+}
+
+/// Everything a client can ask for, nested by topic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "topic", rename_all = "snake_case")]
+pub enum Command {
+    /// About turns.
+    Turn(TurnCommand),
+    /// About open questions.
+    Prompt(PromptCommand),
+    /// About the session as a whole.
+    Session(SessionCommand),
+}
+
+/// Commands about turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TurnCommand {
+    /// Asks for something. Waits in the queue while a turn runs.
+    Submit {
+        /// The text as typed.
+        #[serde(deserialize_with = "limits::text::<{limits::SUBMIT_TEXT}, _>")]
+        text: String,
+        /// Pause after this many tool rounds; 0 means no limit.
+        #[serde(default)]
+        max_steps: u32,
+    },
+    /// Stops a turn. It names the turn, so that a late repetition never stops another one.
+    Cancel {
+        /// The turn to stop.
+        turn: TurnId,
+    },
+}
+
+/// Commands about open questions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PromptCommand {
+    /// Answers a question. The first answer wins.
+    Answer {
+        /// The question.
+        prompt: PromptId,
+        /// The answer.
+        answer: Answer,
+    },
+}
+
+/// An answer to a request for approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Run this call.
+    AllowOnce,
+    /// Run it, and everything of the shown scope until the session ends.
+    AllowSession,
+    /// Do not run it.
+    Deny,
+}
+
+impl Answer {
+    /// Gives the name used on the wire and in the log.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "allow_once",
+            Self::AllowSession => "allow_session",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Commands about the session as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SessionCommand {
+    /// Changes what may be done without asking, from the next call on.
+    SetPreset {
+        /// The new preset.
+        preset: Preset,
+    },
+    /// Ends the session; a running turn is cancelled.
+    Close,
+}
+
+/// The answer to a command: it is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The command.
+    pub id: CommandId,
+    /// The number of the event that it caused. A client that has applied this event has seen the effect.
+    pub at: u64,
+    /// The turn that the command concerns, for a submit the one that will answer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+}

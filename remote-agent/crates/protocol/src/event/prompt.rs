@@ -1,0 +1,41 @@
+//! Events of questions to a person.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    command::Answer,
+    ids::{CommandId, PromptId},
+    limits,
+    snapshot::OpenPrompt,
+};
+
+/// What happened to a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PromptEvent {
+    /// It was asked; the turn waits for the answer.
+    Opened {
+        /// The question.
+        prompt: OpenPrompt,
+    },
+    /// It was answered.
+    Answered {
+        /// The question.
+        prompt: PromptId,
+        /// The answer.
+        answer: Answer,
+        /// The command that carried it.
+        command: CommandId,
+    },
+    /// It is moot.
+    Withdrawn {
+        /// The question.
+        prompt: PromptId,
+        /// Why.
+        #[serde(deserialize_with = "limits::text::<{limits::LINE}, _>")]
+        reason: String,
+    },
+    /// An event of a newer version.
+    #[serde(other)]
+    Unknown,
+}

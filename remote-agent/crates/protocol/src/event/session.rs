@@ -1,0 +1,61 @@
+//! Events of the session as a whole.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    content::Preset,
+    ids::{CommandId, InstanceId, SessionId},
+    limits,
+};
+
+/// What happened to the session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SessionEvent {
+    /// It was opened; always event 1.
+    Opened {
+        /// The session.
+        session: SessionId,
+        /// The workspace folder on the agent's machine.
+        #[serde(deserialize_with = "limits::text::<{limits::PATH}, _>")]
+        workspace: String,
+        /// The model reference.
+        #[serde(deserialize_with = "limits::text::<{limits::NAME}, _>")]
+        model: String,
+        /// What it may do without asking.
+        preset: Preset,
+    },
+    /// The fixed prefix of its model requests was made.
+    PrefixMade {
+        /// Bytes of the system text.
+        system_bytes: u64,
+    },
+    /// What it may do without asking changed.
+    PresetChanged {
+        /// The new preset.
+        preset: Preset,
+        /// The command that asked for it.
+        command: CommandId,
+    },
+    /// A command had no effect.
+    CommandIgnored {
+        /// The command.
+        command: CommandId,
+        /// Why.
+        #[serde(deserialize_with = "limits::text::<{limits::LINE}, _>")]
+        reason: String,
+    },
+    /// A daemon took it up again after another one ended.
+    Resumed {
+        /// The daemon.
+        instance: InstanceId,
+    },
+    /// It was closed.
+    Closed {
+        /// The command that asked for it.
+        command: CommandId,
+    },
+    /// An event of a newer version.
+    #[serde(other)]
+    Unknown,
+}

@@ -1,0 +1,33 @@
+//! The wire between a front end and an agent: types only, no I/O, no runtime.
+//!
+//! Requests and answers are JSON over HTTP; events are JSON in server-sent events. `docs/PROTOCOL.md` describes the
+//! calls and carries a hash of this folder, so the two change together.
+//!
+//! | I want to… | Open |
+//! | --- | --- |
+//! | see what a client can ask for | [`command`] |
+//! | see what a client is told | [`event`] |
+//! | see what a fresh screen gets, and how events change it | [`snapshot`] |
+//! | know a limit | [`limits`] |
+//! | know what an error code means | [`error`] |
+
+pub mod command;
+pub mod content;
+pub mod error;
+pub mod event;
+pub mod hello;
+pub mod ids;
+pub mod limits;
+pub mod query;
+pub mod snapshot;
+
+pub use command::{Answer, Command, CommandRequest, PromptCommand, Receipt, SessionCommand, TurnCommand};
+pub use content::{CallOutcome, CallView, Outcome, Preset, UsageView};
+pub use error::{ErrorBody, ErrorCode, ErrorResponse};
+pub use event::{
+    Delta, DeltaTarget, Event, EventEnvelope, Frame, PromptEvent, SessionEvent, ToolEvent, TurnEvent,
+};
+pub use hello::{Build, Hello, Identity, VersionRange};
+pub use ids::{CommandId, InstanceId, PromptId, SessionId, TurnId};
+pub use query::{HistoryPage, OpenSession, SessionInfo, SessionList, ShutdownReply, ShutdownRequest};
+pub use snapshot::{Applied, ApplyError, Item, OpenPrompt, Phase, Snapshot, ToolState};

@@ -1,0 +1,86 @@
+//! Opening, listing and paging; requests that change no session.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{content::Preset, event::EventEnvelope, ids::SessionId, limits, snapshot::Phase};
+
+/// `POST /v1/sessions`: opens a new session, or resumes one that exists.
+///
+/// Opening is idempotent: an id that exists with the same request gives that session, with another one a conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenSession {
+    /// The session's id, chosen by the client.
+    pub session: SessionId,
+    /// The workspace folder on the agent's machine, absolute or from `~`. It must exist. `None` resumes an existing
+    /// session wherever it is.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::maybe_text::<{limits::PATH}, _>"
+    )]
+    pub workspace: Option<String>,
+    /// The model reference; the agent's default when absent.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::maybe_text::<{limits::NAME}, _>"
+    )]
+    pub model: Option<String>,
+    /// What it may do without asking; the default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
+}
+
+/// One session in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionInfo {
+    /// The session.
+    pub session: SessionId,
+    /// Its workspace folder.
+    #[serde(deserialize_with = "limits::text::<{limits::PATH}, _>")]
+    pub workspace: String,
+    /// The first words of its first request; empty before that.
+    #[serde(default, deserialize_with = "limits::text::<{limits::LINE}, _>")]
+    pub title: String,
+    /// When it last changed, in milliseconds since the Unix epoch.
+    pub changed_at: u64,
+    /// What it does now; `None` when this daemon has not opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+}
+
+/// `GET /v1/sessions`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionList {
+    /// The sessions, the most recently changed first.
+    #[serde(deserialize_with = "limits::list::<{limits::LIST}, _, _>")]
+    pub sessions: Vec<SessionInfo>,
+}
+
+/// `GET /v1/sessions/{id}/history?after=N&limit=M`: a page of events from disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryPage {
+    /// The events, in order.
+    #[serde(deserialize_with = "limits::list::<{limits::LIST}, _, _>")]
+    pub events: Vec<EventEnvelope>,
+    /// The number of the newest event of the session.
+    pub newest: u64,
+}
+
+/// `POST /v1/shutdown`: asks the daemon to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShutdownRequest {
+    /// End even while turns run; they are recorded as interrupted.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// The answer to a shutdown request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShutdownReply {
+    /// Whether the daemon ends now.
+    pub stopping: bool,
+    /// Sessions with a running turn.
+    #[serde(deserialize_with = "limits::list::<{limits::LIST}, _, _>")]
+    pub running: Vec<SessionId>,
+}

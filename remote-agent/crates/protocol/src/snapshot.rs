@@ -1,0 +1,541 @@
+//! The state of a session as a front end shows it, and how events change it.
+//!
+//! A snapshot is the fold of the events up to its number. The agent keeps one up to date to answer
+//! `GET …/snapshot`; a front end takes it and goes on folding. Both use [`Snapshot::apply`], so a screen that followed
+//! events equals a fresh one.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    content::{CallOutcome, Outcome, Preset, UsageView},
+    event::{Delta, DeltaTarget, Event, EventEnvelope, PromptEvent, SessionEvent, ToolEvent, TurnEvent},
+    ids::{PromptId, SessionId, TurnId},
+    limits,
+};
+
+/// Everything a fresh screen needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The number of the last event that is folded in.
+    pub at: u64,
+    /// What the session is.
+    pub session: SessionHead,
+    /// What it does now.
+    pub phase: Phase,
+    /// The transcript, oldest first, at most [`limits::SNAPSHOT_ITEMS`].
+    pub items: VecDeque<Item>,
+    /// How many older items were left out; they are in the history pages.
+    #[serde(default)]
+    pub items_before: u64,
+    /// Questions that wait for a person.
+    #[serde(default)]
+    pub prompts: Vec<OpenPrompt>,
+    /// Turns that were submitted and wait for the running one.
+    #[serde(default)]
+    pub queue: Vec<TurnId>,
+    /// Tokens used by the session so far.
+    #[serde(default)]
+    pub usage: UsageView,
+}
+
+/// What a session is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionHead {
+    /// Its id.
+    pub session: SessionId,
+    /// Its workspace folder on the agent's machine.
+    #[serde(deserialize_with = "limits::text::<{limits::PATH}, _>")]
+    pub workspace: String,
+    /// The model reference.
+    #[serde(deserialize_with = "limits::text::<{limits::NAME}, _>")]
+    pub model: String,
+    /// What it may do without asking.
+    pub preset: Preset,
+}
+
+/// What a session does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing; the next submit starts a turn.
+    #[default]
+    Idle,
+    /// A turn runs.
+    Running {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// A turn waits for an answer.
+    Waiting {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// A turn is being stopped.
+    Cancelling {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// It was closed.
+    Closed,
+}
+
+impl Phase {
+    /// Gives the turn in progress.
+    #[must_use]
+    pub fn turn(self) -> Option<TurnId> {
+        match self {
+            Self::Running { turn } | Self::Waiting { turn } | Self::Cancelling { turn } => Some(turn),
+            Self::Idle | Self::Closed => None,
+        }
+    }
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenPrompt {
+    /// The question; an answer names it.
+    pub id: PromptId,
+    /// The turn that waits.
+    pub turn: TurnId,
+    /// The call that needs approval.
+    #[serde(deserialize_with = "limits::text::<{limits::NAME}, _>")]
+    pub call: String,
+    /// The tool.
+    #[serde(deserialize_with = "limits::text::<{limits::NAME}, _>")]
+    pub tool: String,
+    /// What it would act on: the command, or the paths.
+    #[serde(deserialize_with = "limits::text::<{limits::TEXT}, _>")]
+    pub subject: String,
+    /// Why a person is asked.
+    #[serde(deserialize_with = "limits::text::<{limits::LINE}, _>")]
+    pub reason: String,
+    /// What `allow_session` would permit, as a rule; `None` when there is no such choice.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::maybe_text::<{limits::LINE}, _>"
+    )]
+    pub scope: Option<String>,
+}
+
+/// One entry of the transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "item", rename_all = "snake_case")]
+pub enum Item {
+    /// What a person asked.
+    User {
+        /// The turn that answers it.
+        turn: TurnId,
+        /// The text as typed.
+        text: String,
+    },
+    /// What the model said.
+    Assistant {
+        /// The turn.
+        turn: TurnId,
+        /// The message's number.
+        id: u64,
+        /// The visible text, so far or in full.
+        text: String,
+        /// The reasoning, so far or in full.
+        reasoning: String,
+        /// Whether the message is complete.
+        complete: bool,
+    },
+    /// A tool call.
+    Tool {
+        /// The turn.
+        turn: TurnId,
+        /// The call.
+        call: String,
+        /// The tool.
+        name: String,
+        /// The arguments, as JSON text.
+        arguments: String,
+        /// How far it is.
+        state: ToolState,
+        /// The output, live or final.
+        output: String,
+    },
+    /// The end of a turn.
+    TurnEnd {
+        /// The turn.
+        turn: TurnId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// How far a tool call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ToolState {
+    /// Asked for, not started.
+    Pending,
+    /// Running.
+    Running,
+    /// Over.
+    Done {
+        /// How it ended.
+        outcome: CallOutcome,
+    },
+}
+
+/// Why an event could not be applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// Events are missing in between; ask again from `expected - 1`, or take a snapshot.
+    #[error("event {got} came where {expected} was expected")]
+    Gap {
+        /// The number that should come next.
+        expected: u64,
+        /// The number that came.
+        got: u64,
+    },
+    /// A piece of text starts beyond what is known of its item; wait for the item's durable event.
+    #[error("text of an item starts at byte {got}, known up to byte {known}")]
+    TextGap {
+        /// Bytes known.
+        known: u64,
+        /// Where the piece starts.
+        got: u64,
+    },
+}
+
+/// What applying did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Applied {
+    /// The state changed.
+    Changed,
+    /// It was known already.
+    Known,
+}
+
+impl Snapshot {
+    /// Makes the state before any event.
+    #[must_use]
+    pub fn empty(session: SessionId) -> Self {
+        let head = SessionHead {
+            session,
+            workspace: String::new(),
+            model: String::new(),
+            preset: Preset::default(),
+        };
+        Self {
+            at: 0,
+            session: head,
+            phase: Phase::Idle,
+            items: VecDeque::new(),
+            items_before: 0,
+            prompts: Vec::new(),
+            queue: Vec::new(),
+            usage: UsageView::default(),
+        }
+    }
+
+    /// Folds in the next durable event. Events that are known are dropped.
+    ///
+    /// # Errors
+    /// [`ApplyError::Gap`] when events are missing; the state is then unchanged.
+    pub fn apply(&mut self, envelope: &EventEnvelope) -> Result<Applied, ApplyError> {
+        if envelope.n <= self.at {
+            return Ok(Applied::Known);
+        }
+        if envelope.n != self.at + 1 {
+            return Err(ApplyError::Gap {
+                expected: self.at + 1,
+                got: envelope.n,
+            });
+        }
+        self.at = envelope.n;
+        match &envelope.event {
+            Event::Session(event) => self.apply_session(event),
+            Event::Turn(event) => self.apply_turn(event),
+            Event::Tool(event) => self.apply_tool(event),
+            Event::Prompt(event) => self.apply_prompt(event),
+            Event::Unknown => {}
+        }
+        Ok(Applied::Changed)
+    }
+
+    /// Folds in a piece of streamed text. Pieces that are known are dropped, overlapping ones cut.
+    ///
+    /// # Errors
+    /// [`ApplyError::TextGap`] when earlier text is missing; the state is then unchanged.
+    pub fn apply_delta(&mut self, delta: &Delta) -> Result<Applied, ApplyError> {
+        match &delta.target {
+            DeltaTarget::Text { item } => match self.streaming(*item) {
+                Some(Item::Assistant { text, .. }) => splice(text, delta.offset, &delta.text),
+                _ => Ok(Applied::Known),
+            },
+            DeltaTarget::Reasoning { item } => match self.streaming(*item) {
+                Some(Item::Assistant { reasoning, .. }) => splice(reasoning, delta.offset, &delta.text),
+                _ => Ok(Applied::Known),
+            },
+            DeltaTarget::Output { call } => match self.tool(call) {
+                Some(Item::Tool {
+                    state: ToolState::Running,
+                    output,
+                    ..
+                }) => splice(output, delta.offset, &delta.text),
+                _ => Ok(Applied::Known),
+            },
+            DeltaTarget::Unknown => Ok(Applied::Known),
+        }
+    }
+
+    fn apply_session(&mut self, event: &SessionEvent) {
+        match event {
+            SessionEvent::Opened {
+                session,
+                workspace,
+                model,
+                preset,
+            } => {
+                self.session = SessionHead {
+                    session: *session,
+                    workspace: workspace.clone(),
+                    model: model.clone(),
+                    preset: *preset,
+                };
+            }
+            SessionEvent::PresetChanged { preset, .. } => self.session.preset = *preset,
+            SessionEvent::Closed { .. } => self.phase = Phase::Closed,
+            SessionEvent::PrefixMade { .. }
+            | SessionEvent::CommandIgnored { .. }
+            | SessionEvent::Resumed { .. }
+            | SessionEvent::Unknown => {}
+        }
+    }
+
+    fn apply_turn(&mut self, event: &TurnEvent) {
+        match event {
+            TurnEvent::Submitted { turn, text, .. } => {
+                self.queue.push(*turn);
+                self.push(Item::User {
+                    turn: *turn,
+                    text: text.clone(),
+                });
+            }
+            TurnEvent::Started { turn } => {
+                self.queue.retain(|queued| queued != turn);
+                self.phase = Phase::Running { turn: *turn };
+            }
+            TurnEvent::Partial {
+                turn,
+                item,
+                offset,
+                text,
+            } => self.partial(*turn, *item, *offset, text),
+            TurnEvent::Discarded { item, .. } => self.discard(*item),
+            TurnEvent::Assistant {
+                turn,
+                item,
+                text,
+                reasoning,
+                calls,
+                usage,
+            } => {
+                self.complete(*turn, *item, text, reasoning);
+                for call in calls {
+                    self.push(Item::Tool {
+                        turn: *turn,
+                        call: call.id.clone(),
+                        name: call.name.clone(),
+                        arguments: call.arguments.clone(),
+                        state: ToolState::Pending,
+                        output: String::new(),
+                    });
+                }
+                self.usage += usage.unwrap_or_default();
+            }
+            TurnEvent::CancelRequested { turn, .. } => {
+                if self.phase.turn() == Some(*turn) {
+                    self.phase = Phase::Cancelling { turn: *turn };
+                }
+            }
+            TurnEvent::Ended { turn, outcome, .. } => self.end_turn(*turn, outcome),
+            TurnEvent::Unknown => {}
+        }
+    }
+
+    fn apply_tool(&mut self, event: &ToolEvent) {
+        match event {
+            ToolEvent::Started { call, .. } => {
+                if let Some(Item::Tool { state, .. }) = self.tool(call) {
+                    *state = ToolState::Running;
+                }
+            }
+            ToolEvent::Finished {
+                call,
+                outcome,
+                output,
+                ..
+            } => {
+                if let Some(Item::Tool {
+                    state, output: known, ..
+                }) = self.tool(call)
+                {
+                    *state = ToolState::Done { outcome: *outcome };
+                    known.clone_from(output);
+                }
+            }
+            ToolEvent::Unknown => {}
+        }
+    }
+
+    fn apply_prompt(&mut self, event: &PromptEvent) {
+        match event {
+            PromptEvent::Opened { prompt } => {
+                self.phase = Phase::Waiting { turn: prompt.turn };
+                self.prompts.push(prompt.clone());
+            }
+            PromptEvent::Answered { prompt, .. } | PromptEvent::Withdrawn { prompt, .. } => {
+                self.close_prompt(*prompt);
+            }
+            PromptEvent::Unknown => {}
+        }
+    }
+
+    fn close_prompt(&mut self, prompt: PromptId) {
+        self.prompts.retain(|open| open.id != prompt);
+        if let (true, Phase::Waiting { turn }) = (self.prompts.is_empty(), self.phase) {
+            self.phase = Phase::Running { turn };
+        }
+    }
+
+    fn end_turn(&mut self, turn: TurnId, outcome: &Outcome) {
+        self.queue.retain(|queued| *queued != turn);
+        if self.phase.turn() == Some(turn) {
+            self.phase = Phase::Idle;
+        }
+        for item in self.items.iter_mut().rev() {
+            match item {
+                Item::Assistant {
+                    turn: of, complete, ..
+                } if *of == turn => *complete = true,
+                Item::User { turn: of, .. } if *of == turn => break,
+                _ => {}
+            }
+        }
+        self.push(Item::TurnEnd {
+            turn,
+            outcome: outcome.clone(),
+        });
+    }
+
+    fn partial(&mut self, turn: TurnId, item: u64, offset: u64, piece: &str) {
+        if self.assistant(item).is_none() {
+            self.push(new_assistant(turn, item));
+        }
+        if let Some(Item::Assistant { text, .. }) = self.assistant(item) {
+            // A durable piece wins over what was streamed in its place; text that came after it stays.
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            let end = start.saturating_add(piece.len());
+            if text.get(start..end) != Some(piece) {
+                let keep = prefix(text, start).to_owned();
+                *text = keep + piece;
+            }
+        }
+    }
+
+    fn complete(&mut self, turn: TurnId, item: u64, full: &str, reason: &str) {
+        if self.assistant(item).is_none() {
+            self.push(new_assistant(turn, item));
+        }
+        if let Some(Item::Assistant {
+            text,
+            reasoning,
+            complete,
+            ..
+        }) = self.assistant(item)
+        {
+            full.clone_into(text);
+            reason.clone_into(reasoning);
+            *complete = true;
+        }
+    }
+
+    fn discard(&mut self, item: u64) {
+        self.items
+            .retain(|entry| !matches!(entry, Item::Assistant { id, .. } if *id == item));
+    }
+
+    /// Gives the message that is being streamed, making it when its first piece arrives while a turn runs.
+    fn streaming(&mut self, item: u64) -> Option<&mut Item> {
+        if self.assistant(item).is_none() {
+            let turn = self.phase.turn()?;
+            let newest = self.items.iter().rev().find_map(|entry| match entry {
+                Item::Assistant { id, .. } => Some(*id),
+                _ => None,
+            });
+            // A late piece of a message that was discarded or is older must not bring it back.
+            if newest.is_some_and(|id| id >= item) {
+                return None;
+            }
+            self.push(new_assistant(turn, item));
+        }
+        self.assistant(item)
+            .filter(|entry| matches!(entry, Item::Assistant { complete: false, .. }))
+    }
+
+    fn assistant(&mut self, item: u64) -> Option<&mut Item> {
+        self.items
+            .iter_mut()
+            .rev()
+            .find(|entry| matches!(entry, Item::Assistant { id, .. } if *id == item))
+    }
+
+    fn tool(&mut self, wanted: &str) -> Option<&mut Item> {
+        self.items
+            .iter_mut()
+            .rev()
+            .find(|entry| matches!(entry, Item::Tool { call, .. } if call == wanted))
+    }
+
+    fn push(&mut self, item: Item) {
+        if self.items.len() == limits::SNAPSHOT_ITEMS {
+            self.items.pop_front();
+            self.items_before += 1;
+        }
+        self.items.push_back(item);
+    }
+}
+
+fn new_assistant(turn: TurnId, id: u64) -> Item {
+    Item::Assistant {
+        turn,
+        id,
+        text: String::new(),
+        reasoning: String::new(),
+        complete: false,
+    }
+}
+
+/// Appends what is new of a piece that starts at `offset`.
+fn splice(text: &mut String, offset: u64, piece: &str) -> Result<Applied, ApplyError> {
+    let known = text.len() as u64;
+    if offset > known {
+        return Err(ApplyError::TextGap { known, got: offset });
+    }
+    let skip = usize::try_from(known - offset).unwrap_or(usize::MAX);
+    match piece.get(skip..) {
+        Some(new) if !new.is_empty() => {
+            text.push_str(new);
+            Ok(Applied::Changed)
+        }
+        _ => Ok(Applied::Known),
+    }
+}
+
+/// Gives the longest prefix of at most `max` bytes that ends at a character boundary.
+fn prefix(text: &str, max: usize) -> &str {
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,26 @@
+//! Small extensions of the standard library that every other crate may use.
+//!
+//! Nothing here knows about agents, models or the wire. The crate is the only place (beside the two composition
+//! roots) that may start tasks, start processes and read clocks; everything else goes through it, so that ownership,
+//! scrubbed environments and testable time do not depend on memory.
+//!
+//! | I want to… | Open |
+//! | --- | --- |
+//! | start a task that somebody owns | [`task`] |
+//! | start a process with a clean environment | [`process`] |
+//! | know what time it is | [`clock`] |
+//! | hold a secret so that it does not print | [`secret`] |
+//! | replace a file so that a crash leaves the old or the new one | [`atomic_write`] |
+//! | cut text at a character boundary | [`bounded`] |
+//! | take a path that is known to be absolute | [`abs_path`] |
+
+pub mod abs_path;
+pub mod atomic_write;
+pub mod bounded;
+pub mod clock;
+pub mod process;
+pub mod secret;
+pub mod task;
+
+pub use abs_path::AbsPath;
+pub use secret::Secret;

@@ -1,0 +1,145 @@
+//! Owned tasks and the one cancellation tree.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// The owner of a group of tasks: it has a name and a token, and closing it waits for the tasks.
+///
+/// Scopes form a tree (process → session → turn → tool call). Cancelling one cancels everything below it and nothing
+/// beside it. Cloning gives another handle to the same scope.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    name: &'static str,
+    token: CancellationToken,
+    tracker: TaskTracker,
+    aborts: Arc<Mutex<Vec<AbortHandle>>>,
+}
+
+impl Scope {
+    /// Makes a root scope.
+    #[must_use]
+    pub fn root(name: &'static str) -> Self {
+        Self::with_token(name, CancellationToken::new())
+    }
+
+    /// Makes a scope below this one.
+    #[must_use]
+    pub fn child(&self, name: &'static str) -> Self {
+        Self::with_token(name, self.token.child_token())
+    }
+
+    fn with_token(name: &'static str, token: CancellationToken) -> Self {
+        Self {
+            name,
+            token,
+            tracker: TaskTracker::new(),
+            aborts: Arc::default(),
+        }
+    }
+
+    /// Gives the name, for logs.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Gives the token that tells the tasks of this scope to end.
+    #[must_use]
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    /// Starts a task that belongs to this scope.
+    ///
+    /// The task is expected to watch [`Scope::token`]; if it does not, [`Scope::close`] aborts it after the grace.
+    #[expect(clippy::disallowed_methods, reason = "this is the replacement the lint names")]
+    pub fn spawn<F>(&self, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let handle = tokio::spawn(self.tracker.track_future(task));
+        let mut aborts = self.aborts.lock().unwrap_or_else(PoisonError::into_inner);
+        // Keep the list as long as the number of live tasks, not of all tasks ever started.
+        if aborts.len() >= 32 && aborts.len() >= 2 * self.tracker.len() {
+            aborts.retain(|abort| !abort.is_finished());
+        }
+        aborts.push(handle.abort_handle());
+        handle
+    }
+
+    /// Asks every task of this scope and below it to end, without waiting.
+    pub fn cancel(&self) {
+        self.token.cancel();
+    }
+
+    /// Cancels, waits up to `grace` for the tasks of this scope, then aborts what is left and waits for that.
+    pub async fn close(&self, grace: Duration) {
+        self.token.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+            for abort in self
+                .aborts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .drain(..)
+            {
+                abort.abort();
+            }
+            self.tracker.wait().await;
+        }
+    }
+}
+
+/// Runs blocking work on the runtime's blocking pool and waits for it.
+///
+/// # Panics
+/// Resumes a panic of `work` in the caller.
+#[expect(clippy::disallowed_methods, reason = "this is the replacement the lint names")]
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only the runtime's shutdown cancels blocking work; the caller is being dropped with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn closing_waits_for_tasks_and_children_see_the_cancel() {
+        let root = Scope::root("root");
+        let child = root.child("child");
+        let token = child.token().clone();
+        let task = child.spawn(async move { token.cancelled().await });
+        root.close(Duration::from_secs(5)).await;
+        child.close(Duration::from_secs(5)).await;
+        assert!(task.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_task_that_does_not_listen_is_aborted() {
+        let scope = Scope::root("root");
+        let task = scope.spawn(std::future::pending::<()>());
+        scope.close(Duration::from_millis(1)).await;
+        assert!(task.await.is_err_and(|error| error.is_cancelled()));
+    }
+
+    #[tokio::test]
+    async fn cancelling_a_child_leaves_its_sibling() {
+        let root = Scope::root("root");
+        let (a, b) = (root.child("a"), root.child("b"));
+        a.cancel();
+        assert!(a.token().is_cancelled() && !b.token().is_cancelled());
+    }
+}
