@@ -1,0 +1,175 @@
+//! What a confined command can and cannot touch.
+
+use std::{fs, net::TcpListener};
+
+use sandbox::{End, Mode, Network};
+
+use crate::world::{World, write};
+
+#[tokio::test]
+async fn writes_stay_inside() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let out = world.outside.display();
+    std::os::unix::fs::symlink(&world.outside, world.workspace.join("link")).unwrap();
+    let script =
+        format!("echo ok >inside; touch {out}/a; touch link/b; touch ../outside/c; touch /etc/reasonix-test");
+    let outcome = world.run(Mode::WorkspaceWrite, &script).await;
+    assert_eq!(
+        outcome.output.text().matches("Read-only file system").count(),
+        4,
+        "{}",
+        outcome.output.text()
+    );
+    assert_eq!(
+        fs::read_to_string(world.workspace.join("inside")).unwrap(),
+        "ok\n"
+    );
+    assert_eq!(fs::read_dir(&world.outside).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn write_roots_are_writable_and_missing_ones_ignored() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let mut policy = world.policy(Mode::WorkspaceWrite);
+    policy.write_roots = vec![world.outside.clone(), world.outside.resolve("missing")];
+    let script = format!("echo ok >{}/file", world.outside.display());
+    assert_eq!(world.try_run(&policy, &script).await.unwrap().end, End::Exited(0));
+    assert!(world.outside.join("file").exists());
+}
+
+#[tokio::test]
+async fn read_only_writes_nothing_but_the_private_folder() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let outcome = world
+        .run(Mode::ReadOnly, "touch a; echo x >$TMPDIR/f && cat /tmp/f; pwd")
+        .await;
+    let text = outcome.output.text();
+    assert!(text.contains("Read-only file system"), "{text}");
+    assert!(text.ends_with(&format!("x\n{}\n", world.workspace)), "{text}");
+    assert!(!world.workspace.join("a").exists());
+}
+
+#[tokio::test]
+async fn a_workspace_in_tmp_is_visible() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    write(folder.path().join("file"), "seen");
+    for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
+        let mut policy = world.policy(mode);
+        policy.workspace = stdx::AbsPath::new(folder.path()).unwrap();
+        let outcome = world
+            .try_run(&policy, "cat file; touch new 2>/dev/null")
+            .await
+            .unwrap();
+        assert_eq!(outcome.output.text(), "seen");
+        assert_eq!(folder.path().join("new").exists(), mode == Mode::WorkspaceWrite);
+    }
+}
+
+#[tokio::test]
+async fn tmp_is_shared_between_calls_and_not_with_the_host() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let host = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    let kept = world.run(Mode::WorkspaceWrite, "echo kept >/tmp/note").await;
+    assert_eq!(kept.end, End::Exited(0));
+    let script = format!(
+        "cat $TMPDIR/note; test -e {} || echo hidden",
+        host.path().display()
+    );
+    assert_eq!(
+        world.run(Mode::WorkspaceWrite, &script).await.output.text(),
+        "kept\nhidden\n"
+    );
+    world.sandbox.close().await;
+    assert_eq!(
+        fs::read_dir(world.workspace.resolve("../tmp")).unwrap().count(),
+        0
+    );
+}
+
+#[tokio::test]
+async fn denied_paths_cannot_be_read() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let (file, folder) = (world.workspace.resolve(".env"), world.outside.resolve("run"));
+    write(&file, "KEY=hunter2");
+    fs::create_dir(&folder).unwrap();
+    write(folder.join("socket"), "hunter2");
+    std::os::unix::fs::symlink(&file, world.workspace.join("alias")).unwrap();
+    let mut policy = world.policy(Mode::WorkspaceWrite);
+    policy.write_roots = vec![world.outside.clone()];
+    policy.read_deny = vec![file.clone(), folder.clone(), world.outside.resolve("missing")];
+    let script = format!(
+        "cat .env alias; ls {folder}; cat {folder}/socket; rm -f .env; mv .env x; echo >{folder}/y; echo end"
+    );
+    let text = world.try_run(&policy, &script).await.unwrap().output.text();
+    assert!(!text.contains("hunter2") && text.ends_with("end\n"), "{text}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "KEY=hunter2");
+    assert!(!folder.join("y").exists());
+}
+
+#[tokio::test]
+async fn without_network_not_even_loopback_answers() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!("(: </dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo open || echo closed");
+    for (network, want) in [(Network::Allowed, "open\n"), (Network::Denied, "closed\n")] {
+        let mut policy = world.policy(Mode::WorkspaceWrite);
+        policy.network = network;
+        assert_eq!(world.try_run(&policy, &script).await.unwrap().output.text(), want);
+    }
+}
+
+#[tokio::test]
+async fn other_processes_are_out_of_sight() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let script = format!(
+        "kill -0 {0} 2>/dev/null && echo reached; ls /proc/{0}/root 2>/dev/null; echo end",
+        std::process::id()
+    );
+    assert_eq!(
+        world.run(Mode::WorkspaceWrite, &script).await.output.text(),
+        "end\n"
+    );
+}
+
+#[tokio::test]
+async fn mounts_cannot_be_undone() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let script = format!(
+        "mount -o remount,rw,bind / 2>/dev/null && echo remounted; umount /tmp 2>/dev/null && echo unmounted; \
+         unshare -m true 2>/dev/null && echo unshared; touch {}/x 2>/dev/null && echo written; echo end",
+        world.outside
+    );
+    assert_eq!(
+        world.run(Mode::WorkspaceWrite, &script).await.output.text(),
+        "end\n"
+    );
+}
