@@ -1,0 +1,96 @@
+//! Checks the repository, builds release artifacts and writes generated pages: `cargo xtask --help`.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a development tool talks on the terminal"
+)]
+
+mod deny;
+mod dist;
+mod docgen;
+mod elf;
+mod job;
+mod metadata;
+mod protocol_hash;
+mod stages;
+mod system;
+#[cfg(test)]
+mod tidy;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Repository tasks.
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    disable_help_subcommand = true
+)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every check and test of the repository, in stages.
+    Test(stages::TestArgs),
+    /// Build the static binary into `dist/`, with its checksum.
+    Dist,
+    /// Check banned dependencies, licences and sources against `.deny.toml`.
+    Deny,
+    /// Write docs/CLI.md and docs/CONFIG.md.
+    Docgen {
+        /// Change nothing; fail where a page differs from what would be written.
+        #[arg(long)]
+        check: bool,
+        /// Ask this binary for its help texts instead of building one.
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
+    },
+    /// Print the hash of the wire types that docs/PROTOCOL.md must carry.
+    ProtocolHash {
+        /// Put the hash into docs/PROTOCOL.md.
+        #[arg(long)]
+        write: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().task) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Performs `task`; `false` means that it ran and found something wrong, and has said so.
+fn run(task: Task) -> anyhow::Result<bool> {
+    let root = system::repository_root();
+    let interrupt = job::Interrupt::install()?;
+    match task {
+        Task::Test(args) => stages::run(&root, &args, interrupt),
+        Task::Dist => dist::run(&root, interrupt).map(|_| true),
+        Task::Deny => deny::run(&root),
+        Task::Docgen { check, binary } => {
+            let binary = match binary {
+                Some(binary) => binary,
+                None => docgen::build_binary(&root, interrupt)?,
+            };
+            let mode = if check {
+                docgen::Mode::Check
+            } else {
+                docgen::Mode::Write
+            };
+            docgen::run(&root, &binary, mode)
+        }
+        Task::ProtocolHash { write } => protocol_hash::run(&root, write).map(|()| true),
+    }
+}
