@@ -90,6 +90,17 @@ mod tests {
         assert!(ensure_static(&elf(PT_DYNAMIC, &[5, DT_NEEDED, DT_NULL])).is_err());
     }
 
+    /// cargo links its tests against the C library of the system.
+    #[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
+    #[test]
+    fn the_program_that_runs_this_test_is_refused() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(
+            ensure_static(&own).unwrap_err().to_string(),
+            "it asks for a dynamic loader"
+        );
+    }
+
     #[test]
     fn other_files_are_refused_at_every_length() {
         assert!(ensure_static(b"#!/bin/sh\n").is_err());

@@ -29,7 +29,15 @@ pub(crate) fn build_binary(root: &Path, interrupt: Interrupt) -> anyhow::Result<
         interrupt,
     };
     let mut command = system::cargo(root);
-    command.args(["build", "--workspace", "--all-features", "--bin", "reasonix"]);
+    command.args([
+        "build",
+        "--workspace",
+        "--exclude",
+        "xtask",
+        "--all-features",
+        "--bin",
+        "reasonix",
+    ]);
     Job::start(command, options)?.finish()?;
     Ok(target.join("debug/reasonix"))
 }

@@ -77,6 +77,7 @@ pub(crate) fn run(root: &Path, args: &TestArgs, interrupt: Interrupt) -> anyhow:
             break;
         }
     }
+    run.settle();
     print!("{}", summary::render(&rows, run.counts));
     Ok(rows.iter().all(|row| row.verdict == Verdict::Ok))
 }
@@ -146,6 +147,20 @@ impl Run {
             Stage::Doctest => self.tests(stage, deadline, plan::doctest(&self.root), Counts::of_libtest),
             Stage::Docgen => docgen::run(&self.root, &dist::artifact(&self.root), docgen::Mode::Check)
                 .map(Verdict::from_bool),
+        }
+    }
+
+    /// Waits for an installation that no stage waited for: a package manager stopped half-way leaves a mess.
+    fn settle(&mut self) {
+        let Some(installation) = self.installation.take() else {
+            return;
+        };
+        if self.interrupt.is_raised() {
+            return;
+        }
+        println!("waiting for the installation in the background");
+        if let Err(error) = installation.finish() {
+            println!("setup: {error:#}");
         }
     }
 
