@@ -83,3 +83,42 @@ pub fn list<'de, const MAX: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
 fn too_long<E: de::Error>(len: usize, max: usize) -> E {
     E::custom(format_args!("text of {len} bytes is over the limit of {max}"))
 }
+
+/// HTTP/2 windows, set on both sides of every link.
+///
+/// A stream that nobody reads keeps its window full, and those bytes count against the connection's window too. The
+/// connection therefore gets a full window for every stream that may be open, and a reserve: however many streams
+/// stand still, an answer to another request always has room. Both sides also refuse more streams than this allows.
+pub mod http2 {
+    /// Event streams that one connection may hold open at once.
+    pub const EVENT_STREAMS: u32 = 64;
+    /// Other requests that may be under way on one connection beside its event streams.
+    pub const REQUEST_STREAMS: u32 = 16;
+    /// All streams of one connection; the agent's `SETTINGS_MAX_CONCURRENT_STREAMS`.
+    pub const STREAMS: u32 = EVENT_STREAMS + REQUEST_STREAMS;
+    /// Bytes that may be sent on one stream before its reader takes some.
+    pub const STREAM_WINDOW: u32 = 1024 * 1024;
+    /// Bytes on top of every stream's window.
+    pub const RESERVE: u32 = 16 * STREAM_WINDOW;
+    /// Bytes that may be sent on one connection before some are taken.
+    pub const CONNECTION_WINDOW: u32 = STREAMS * STREAM_WINDOW + RESERVE;
+    /// Payload of one frame: the longest that a stream can make an urgent one wait.
+    pub const FRAME: u32 = 16 * 1024;
+    /// Header fields of one request or answer.
+    pub const HEADERS: u32 = 16 * 1024;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::http2::*;
+
+    #[test]
+    fn streams_that_stand_still_leave_room_on_the_connection() {
+        let held = u64::from(STREAMS) * u64::from(STREAM_WINDOW);
+        assert!(u64::from(CONNECTION_WINDOW) >= held + u64::from(RESERVE));
+        assert!(RESERVE >= STREAM_WINDOW);
+        // RFC 9113, sections 6.5.2 and 6.9.1.
+        assert!(CONNECTION_WINDOW <= i32::MAX.unsigned_abs());
+        assert!((16_384..=16_777_215).contains(&FRAME));
+    }
+}

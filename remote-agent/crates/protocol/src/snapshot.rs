@@ -168,6 +168,19 @@ pub enum Item {
     },
 }
 
+impl Item {
+    /// Gives the turn that it belongs to. The transcript is in the order of turns.
+    #[must_use]
+    pub fn turn(&self) -> TurnId {
+        match self {
+            Self::User { turn, .. }
+            | Self::Assistant { turn, .. }
+            | Self::Tool { turn, .. }
+            | Self::TurnEnd { turn, .. } => *turn,
+        }
+    }
+}
+
 /// How far a tool call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
@@ -267,11 +280,11 @@ impl Snapshot {
     /// [`ApplyError::TextGap`] when earlier text is missing; the state is then unchanged.
     pub fn apply_delta(&mut self, delta: &Delta) -> Result<Applied, ApplyError> {
         match &delta.target {
-            DeltaTarget::Text { item } => match self.streaming(*item) {
+            DeltaTarget::Text { item } => match self.streaming(*item, delta.offset)? {
                 Some(Item::Assistant { text, .. }) => splice(text, delta.offset, &delta.text),
                 _ => Ok(Applied::Known),
             },
-            DeltaTarget::Reasoning { item } => match self.streaming(*item) {
+            DeltaTarget::Reasoning { item } => match self.streaming(*item, delta.offset)? {
                 Some(Item::Assistant { reasoning, .. }) => splice(reasoning, delta.offset, &delta.text),
                 _ => Ok(Applied::Known),
             },
@@ -465,21 +478,29 @@ impl Snapshot {
     }
 
     /// Gives the message that is being streamed, making it when its first piece arrives while a turn runs.
-    fn streaming(&mut self, item: u64) -> Option<&mut Item> {
+    fn streaming(&mut self, item: u64, offset: u64) -> Result<Option<&mut Item>, ApplyError> {
         if self.assistant(item).is_none() {
-            let turn = self.phase.turn()?;
+            let Some(turn) = self.phase.turn() else {
+                return Ok(None);
+            };
             let newest = self.items.iter().rev().find_map(|entry| match entry {
                 Item::Assistant { id, .. } => Some(*id),
                 _ => None,
             });
-            // A late piece of a message that was discarded or is older must not bring it back.
+            // A late piece of an older message must not bring it back.
             if newest.is_some_and(|id| id >= item) {
-                return None;
+                return Ok(None);
+            }
+            if offset > 0 {
+                return Err(ApplyError::TextGap {
+                    known: 0,
+                    got: offset,
+                });
             }
             self.push(new_assistant(turn, item));
         }
-        self.assistant(item)
-            .filter(|entry| matches!(entry, Item::Assistant { complete: false, .. }))
+        let streaming = |entry: &&mut Item| matches!(entry, Item::Assistant { complete: false, .. });
+        Ok(self.assistant(item).filter(streaming))
     }
 
     fn assistant(&mut self, item: u64) -> Option<&mut Item> {
@@ -496,12 +517,21 @@ impl Snapshot {
             .find(|entry| matches!(entry, Item::Tool { call, .. } if call == wanted))
     }
 
+    /// Adds to the transcript, behind what belongs to the same turn and before later ones. Requests that wait in the
+    /// queue thereby stay last, and the order does not depend on how early streamed text arrived.
     fn push(&mut self, item: Item) {
         if self.items.len() == limits::SNAPSHOT_ITEMS {
             self.items.pop_front();
             self.items_before += 1;
         }
-        self.items.push_back(item);
+        let turn = item.turn();
+        let later = self
+            .items
+            .iter()
+            .rev()
+            .take_while(|other| other.turn() > turn)
+            .count();
+        self.items.insert(self.items.len() - later, item);
     }
 }
 

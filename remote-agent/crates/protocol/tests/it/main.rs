@@ -1,0 +1,9 @@
+//! The wire types as another program sees them.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod decode;
+mod fold;
+mod golden;
+mod limits;
+mod samples;
+mod unknown;

@@ -1,0 +1,455 @@
+//! One value of every wire type and variant, under the name of its golden file.
+
+use protocol::{
+    Answer, Build, CallOutcome, CallView, Command, CommandId, CommandRequest, Delta, DeltaTarget, ErrorBody,
+    ErrorCode, ErrorResponse, Event, EventEnvelope, Frame, Hello, HistoryPage, Identity, InstanceId, Item,
+    OpenPrompt, OpenSession, Outcome, Phase, Preset, PromptCommand, PromptEvent, PromptId, Receipt,
+    SessionCommand, SessionEvent, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest,
+    Snapshot, ToolEvent, ToolState, TurnCommand, TurnEvent, TurnId, UsageView, VersionRange,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+pub(crate) const TURN: TurnId = TurnId(3);
+
+pub(crate) fn session() -> SessionId {
+    SessionId(Uuid::from_u128(0x0192_0000_0000_7000_8000_0000_0000_0001))
+}
+
+pub(crate) fn command() -> CommandId {
+    CommandId(Uuid::from_u128(0x0192_0000_0000_7000_8000_0000_0000_0002))
+}
+
+pub(crate) fn instance() -> InstanceId {
+    InstanceId(Uuid::from_u128(0x0192_0000_0000_7000_8000_0000_0000_0003))
+}
+
+/// Gives `(type, variant, value as JSON)` for everything that crosses the wire.
+pub(crate) fn all() -> Vec<(&'static str, String, Value)> {
+    let mut out = Vec::new();
+    let mut add = |kind, variant: &str, value: Value| out.push((kind, variant.to_owned(), value));
+    for (variant, event) in events() {
+        let envelope = EventEnvelope {
+            n: 7,
+            at: 1_790_000_000_123,
+            event,
+        };
+        add("frame", &format!("event.{variant}"), json(Frame::Event(envelope)));
+    }
+    for (variant, target) in targets() {
+        let text = "und 汉字 👩‍💻".to_owned();
+        let delta = Delta {
+            target,
+            offset: 12,
+            text,
+        };
+        add("frame", &format!("delta.{variant}"), json(Frame::Delta(delta)));
+    }
+    add("frame", "snapshot", json(Frame::Snapshot(Box::new(snapshot()))));
+    for (variant, command) in commands() {
+        let request = CommandRequest {
+            id: self::command(),
+            command,
+        };
+        add("command_request", variant, json(request));
+    }
+    for (variant, outcome) in outcomes() {
+        add("outcome", variant, json(outcome));
+    }
+    for (variant, phase) in phases() {
+        add("phase", variant, json(phase));
+    }
+    for code in error_codes() {
+        let name = json(code).as_str().unwrap().to_owned();
+        add("error", &name, json(error(code)));
+    }
+    for (kind, variant, value) in queries() {
+        add(kind, variant, value);
+    }
+    out
+}
+
+fn json(value: impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap()
+}
+
+fn error(code: ErrorCode) -> ErrorResponse {
+    let mut body = ErrorBody::new(code, "what happened and where");
+    if code == ErrorCode::Busy {
+        body = body.hint("try again");
+        body.retryable = true;
+    }
+    ErrorResponse { error: body }
+}
+
+fn error_codes() -> Vec<ErrorCode> {
+    vec![
+        ErrorCode::BadRequest,
+        ErrorCode::TooLarge,
+        ErrorCode::Denied,
+        ErrorCode::NotFound,
+        ErrorCode::Conflict,
+        ErrorCode::HeldElsewhere,
+        ErrorCode::Busy,
+        ErrorCode::Workspace,
+        ErrorCode::ModelAccess,
+        ErrorCode::Configuration,
+        ErrorCode::Draining,
+        ErrorCode::Internal,
+    ]
+}
+
+pub(crate) fn events() -> Vec<(&'static str, Event)> {
+    let mut out = Vec::new();
+    out.extend(session_events().map(|(name, event)| (name, Event::Session(event))));
+    out.extend(turn_events().map(|(name, event)| (name, Event::Turn(event))));
+    out.extend(tool_events().map(|(name, event)| (name, Event::Tool(event))));
+    out.extend(prompt_events().map(|(name, event)| (name, Event::Prompt(event))));
+    out
+}
+
+fn session_events() -> impl Iterator<Item = (&'static str, SessionEvent)> {
+    let opened = SessionEvent::Opened {
+        session: session(),
+        workspace: "/home/ann/work".into(),
+        model: "main".into(),
+        preset: Preset::WorkspaceWrite,
+    };
+    let preset = SessionEvent::PresetChanged {
+        preset: Preset::ReadOnly,
+        command: command(),
+    };
+    let ignored = SessionEvent::CommandIgnored {
+        command: command(),
+        reason: "the turn had ended".into(),
+    };
+    [
+        ("session.opened", opened),
+        (
+            "session.prefix_made",
+            SessionEvent::PrefixMade { system_bytes: 4096 },
+        ),
+        ("session.preset_changed", preset),
+        ("session.command_ignored", ignored),
+        ("session.resumed", SessionEvent::Resumed { instance: instance() }),
+        ("session.closed", SessionEvent::Closed { command: command() }),
+    ]
+    .into_iter()
+}
+
+fn turn_events() -> impl Iterator<Item = (&'static str, TurnEvent)> {
+    let submitted = TurnEvent::Submitted {
+        turn: TURN,
+        text: "fix \"it\"\n".into(),
+        command: command(),
+    };
+    let partial = TurnEvent::Partial {
+        turn: TURN,
+        item: 5,
+        offset: 10,
+        text: "text".into(),
+    };
+    let discarded = TurnEvent::Discarded {
+        turn: TURN,
+        item: 5,
+        reason: "the connection to the model ended early".into(),
+    };
+    let plain = TurnEvent::Assistant {
+        turn: TURN,
+        item: 5,
+        text: "done".into(),
+        reasoning: String::new(),
+        calls: vec![],
+        usage: None,
+    };
+    let calling = TurnEvent::Assistant {
+        turn: TURN,
+        item: 6,
+        text: String::new(),
+        reasoning: "I look first".into(),
+        calls: vec![call()],
+        usage: Some(usage()),
+    };
+    let cancel = TurnEvent::CancelRequested {
+        turn: TURN,
+        command: command(),
+    };
+    let ended = TurnEvent::Ended {
+        turn: TURN,
+        outcome: Outcome::Completed,
+        usage: usage(),
+    };
+    [
+        ("turn.submitted", submitted),
+        ("turn.started", TurnEvent::Started { turn: TURN }),
+        ("turn.partial", partial),
+        ("turn.discarded", discarded),
+        ("turn.assistant", plain),
+        ("turn.assistant_with_calls", calling),
+        ("turn.cancel_requested", cancel),
+        ("turn.ended", ended),
+    ]
+    .into_iter()
+}
+
+fn tool_events() -> impl Iterator<Item = (&'static str, ToolEvent)> {
+    let finished = |outcome| ToolEvent::Finished {
+        turn: TURN,
+        call: "call_1".into(),
+        outcome,
+        output: "a\nb\n".into(),
+    };
+    [
+        (
+            "tool.started",
+            ToolEvent::Started {
+                turn: TURN,
+                call: "call_1".into(),
+            },
+        ),
+        ("tool.finished_ok", finished(CallOutcome::Ok)),
+        ("tool.finished_failed", finished(CallOutcome::Failed)),
+        ("tool.finished_denied", finished(CallOutcome::Denied)),
+        ("tool.finished_cancelled", finished(CallOutcome::Cancelled)),
+        ("tool.finished_interrupted", finished(CallOutcome::Interrupted)),
+        ("tool.finished_unknown", finished(CallOutcome::Unknown)),
+    ]
+    .into_iter()
+}
+
+fn prompt_events() -> impl Iterator<Item = (&'static str, PromptEvent)> {
+    let answered = |answer| PromptEvent::Answered {
+        prompt: PromptId(1),
+        answer,
+        command: command(),
+    };
+    let withdrawn = PromptEvent::Withdrawn {
+        prompt: PromptId(1),
+        reason: "the turn was cancelled".into(),
+    };
+    [
+        ("prompt.opened", PromptEvent::Opened { prompt: prompt() }),
+        ("prompt.answered_allow_once", answered(Answer::AllowOnce)),
+        ("prompt.answered_allow_session", answered(Answer::AllowSession)),
+        ("prompt.answered_deny", answered(Answer::Deny)),
+        ("prompt.withdrawn", withdrawn),
+    ]
+    .into_iter()
+}
+
+fn targets() -> [(&'static str, DeltaTarget); 3] {
+    [
+        ("text", DeltaTarget::Text { item: 5 }),
+        ("reasoning", DeltaTarget::Reasoning { item: 5 }),
+        (
+            "output",
+            DeltaTarget::Output {
+                call: "call_1".into(),
+            },
+        ),
+    ]
+}
+
+fn commands() -> [(&'static str, Command); 5] {
+    let submit = TurnCommand::Submit {
+        text: "fix it".into(),
+        max_steps: 25,
+    };
+    let answer = PromptCommand::Answer {
+        prompt: PromptId(1),
+        answer: Answer::AllowOnce,
+    };
+    let preset = SessionCommand::SetPreset {
+        preset: Preset::DangerFullAccess,
+    };
+    [
+        ("turn.submit", Command::Turn(submit)),
+        ("turn.cancel", Command::Turn(TurnCommand::Cancel { turn: TURN })),
+        ("prompt.answer", Command::Prompt(answer)),
+        ("session.set_preset", Command::Session(preset)),
+        ("session.close", Command::Session(SessionCommand::Close)),
+    ]
+}
+
+fn outcomes() -> [(&'static str, Outcome); 5] {
+    let failed = Outcome::Failed {
+        kind: "model_access".into(),
+        message: "no key".into(),
+        hint: Some("reasonix remote key HOST NAME".into()),
+    };
+    let paused = Outcome::Paused {
+        reason: "25 tool rounds".into(),
+    };
+    [
+        ("completed", Outcome::Completed),
+        ("cancelled", Outcome::Cancelled),
+        ("failed", failed),
+        ("paused", paused),
+        ("interrupted", Outcome::Interrupted),
+    ]
+}
+
+fn phases() -> [(&'static str, Phase); 5] {
+    [
+        ("idle", Phase::Idle),
+        ("running", Phase::Running { turn: TURN }),
+        ("waiting", Phase::Waiting { turn: TURN }),
+        ("cancelling", Phase::Cancelling { turn: TURN }),
+        ("closed", Phase::Closed),
+    ]
+}
+
+fn queries() -> Vec<(&'static str, &'static str, Value)> {
+    let open = OpenSession {
+        session: session(),
+        workspace: Some("~/work".into()),
+        model: Some("main".into()),
+        preset: Some(Preset::ReadOnly),
+    };
+    let resume = OpenSession {
+        workspace: None,
+        model: None,
+        preset: None,
+        ..open.clone()
+    };
+    let event = EventEnvelope {
+        n: 1,
+        at: 0,
+        event: Event::Turn(TurnEvent::Started { turn: TURN }),
+    };
+    let page = HistoryPage {
+        events: vec![event],
+        newest: 9,
+    };
+    let reply = ShutdownReply {
+        stopping: false,
+        running: vec![session()],
+    };
+    let receipt = Receipt {
+        id: command(),
+        at: 8,
+        turn: Some(TURN),
+    };
+    let without = Receipt {
+        turn: None,
+        ..receipt.clone()
+    };
+    let sessions = SessionList {
+        sessions: vec![info()],
+    };
+    vec![
+        ("hello", "hello", json(hello())),
+        ("open_session", "new", json(open)),
+        ("open_session", "resume", json(resume)),
+        ("session_list", "one", json(sessions)),
+        ("history_page", "one", json(page)),
+        ("shutdown_request", "force", json(ShutdownRequest { force: true })),
+        ("shutdown_reply", "running", json(reply)),
+        ("receipt", "turn", json(receipt)),
+        ("receipt", "plain", json(without)),
+    ]
+}
+
+fn info() -> SessionInfo {
+    SessionInfo {
+        session: session(),
+        workspace: "/home/ann/work".into(),
+        title: "fix it".into(),
+        changed_at: 1_790_000_000_123,
+        phase: Some(Phase::Idle),
+    }
+}
+
+fn hello() -> Hello {
+    Hello {
+        protocol: VersionRange { min: 1, max: 1 },
+        build: Build {
+            version: "0.1.0".into(),
+            target: "x86_64-unknown-linux-gnu".into(),
+        },
+        identity: Identity {
+            instance: instance(),
+            pid: 4711,
+            start_time: 123_456,
+            boot_id: "b0".into(),
+            machine: "m0".into(),
+            uid: 1000,
+            socket: "/tmp/reasonix-1000-0a0b0c0d/agent.sock".into(),
+            program: "/home/ann/.reasonix/bin/reasonix-0.1.0-abcdef012345".into(),
+        },
+        capabilities: vec!["events".into()],
+        draining: false,
+    }
+}
+
+fn call() -> CallView {
+    CallView {
+        id: "call_1".into(),
+        name: "bash".into(),
+        arguments: r#"{"command":"ls"}"#.into(),
+    }
+}
+
+fn usage() -> UsageView {
+    UsageView {
+        input: 1000,
+        cached: 900,
+        output: 50,
+    }
+}
+
+fn prompt() -> OpenPrompt {
+    OpenPrompt {
+        id: PromptId(1),
+        turn: TURN,
+        call: "call_1".into(),
+        tool: "bash".into(),
+        subject: "rm -r build".into(),
+        reason: "no rule allows it".into(),
+        scope: Some("bash(rm -r build)".into()),
+    }
+}
+
+/// A snapshot with every kind of transcript item and tool state.
+pub(crate) fn snapshot() -> Snapshot {
+    let tool = |call: &str, state| Item::Tool {
+        turn: TURN,
+        call: call.into(),
+        name: "bash".into(),
+        arguments: "{}".into(),
+        state,
+        output: "out".into(),
+    };
+    let done = ToolState::Done {
+        outcome: CallOutcome::Failed,
+    };
+    let mut snapshot = Snapshot::empty(session());
+    snapshot.at = 42;
+    snapshot.phase = Phase::Waiting { turn: TURN };
+    snapshot.items = [
+        Item::User {
+            turn: TURN,
+            text: "fix it".into(),
+        },
+        Item::Assistant {
+            turn: TURN,
+            id: 5,
+            text: "so far".into(),
+            reasoning: "hm".into(),
+            complete: false,
+        },
+        tool("call_0", done),
+        tool("call_1", ToolState::Running),
+        tool("call_2", ToolState::Pending),
+        Item::TurnEnd {
+            turn: TurnId(2),
+            outcome: Outcome::Completed,
+        },
+    ]
+    .into();
+    snapshot.items_before = 2;
+    snapshot.prompts = vec![prompt()];
+    snapshot.queue = vec![TurnId(4)];
+    snapshot.usage = usage();
+    snapshot
+}
