@@ -1,0 +1,138 @@
+//! What a list of sessions shows, from the ends of a log.
+
+use std::{collections::BTreeSet, fs::File, io, sync::Arc};
+
+use serde_json::Value;
+
+use crate::{
+    Record, SessionDir,
+    blob::Blobs,
+    line::Envelope,
+    log::LOG_FILE,
+    reader::{self, Section},
+    record::{SessionRecord, TurnRecord},
+    scan::{self, Item, Lines},
+};
+
+/// How much of a log's start is searched for its title.
+const HEAD: u64 = 256 * 1024;
+/// How much of a log's end is looked at; at least the last record is whole in it.
+const TAIL: u64 = 128 * 1024;
+/// The most bytes of a title.
+const TITLE: usize = 80;
+
+/// A session in a list. What the log does not tell, because it is missing or damaged, is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Where it is.
+    pub session: SessionDir,
+    /// The absolute workspace folder.
+    pub workspace: Option<String>,
+    /// When it was opened, in milliseconds since the Unix epoch.
+    pub opened_at: Option<u64>,
+    /// When its last record was written, in milliseconds since the Unix epoch.
+    pub last_at: Option<u64>,
+    /// The number of its last record.
+    pub last: u64,
+    /// The first thing asked for: one line of at most 80 bytes, a cut marked by `…`.
+    pub title: Option<String>,
+    /// Whether a turn was asked for and has not ended.
+    pub open_turn: bool,
+    /// Whether it was closed by a command.
+    pub closed: bool,
+}
+
+impl Summary {
+    /// Reads the ends of the session's log.
+    pub(crate) fn read(session: SessionDir) -> Self {
+        let path = session.path.join(LOG_FILE);
+        let mut summary = Self {
+            session,
+            workspace: None,
+            opened_at: None,
+            last_at: None,
+            last: 0,
+            title: None,
+            open_turn: false,
+            closed: false,
+        };
+        let read = File::open(&path).and_then(|file| {
+            let length = file.metadata()?.len();
+            let file = Arc::new(file);
+            summary.read_head(&file, length)?;
+            summary.read_tail(&file, length)
+        });
+        match read {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(path = %path.display(), %error, "could not read a session log");
+            }
+            _ => {}
+        }
+        summary
+    }
+
+    fn read_head(&mut self, file: &Arc<File>, length: u64) -> io::Result<()> {
+        let blobs = Blobs::of_session(&self.session.path);
+        let mut lines = Lines::new(Section::new(file, 0, length.min(HEAD)), 0);
+        while self.title.is_none()
+            && let Some(line) = lines.next_line()?
+        {
+            for (_, envelope) in scan::find(&line.bytes).records {
+                // Anything else may be a large blob, which a list does not need.
+                if matches!(envelope.kind.as_str(), "session.opened" | "turn.submitted") {
+                    self.take_head(envelope, &blobs);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_head(&mut self, envelope: Envelope, blobs: &Blobs) {
+        let (n, at) = (envelope.n, envelope.at);
+        let item = Item {
+            n,
+            at,
+            line: 0,
+            offset: None,
+            entry: scan::Entry::Line(envelope),
+        };
+        match reader::decode(item, blobs).0.record {
+            Record::Session(SessionRecord::Opened { workspace, .. }) if self.opened_at.is_none() => {
+                self.workspace = Some(workspace);
+                self.opened_at = Some(at);
+            }
+            Record::Turn(TurnRecord::Submitted { text, .. }) if self.title.is_none() => {
+                self.title = Some(stdx::bounded::one_line(&text, TITLE));
+            }
+            _ => {}
+        }
+    }
+
+    fn read_tail(&mut self, file: &Arc<File>, length: u64) -> io::Result<()> {
+        let start = length.saturating_sub(TAIL);
+        let mut lines = Lines::new(Section::new(file, start, length), start);
+        let mut open = BTreeSet::new();
+        while let Some(line) = lines.next_line()? {
+            for (_, envelope) in scan::find(&line.bytes).records {
+                self.last = self.last.max(envelope.n);
+                self.last_at = Some(envelope.at);
+                self.closed = envelope.kind == "session.closed";
+                note_turn(&envelope, &mut open);
+            }
+        }
+        self.open_turn = !open.is_empty();
+        Ok(())
+    }
+}
+
+/// Keeps the set of turns that have not ended.
+fn note_turn(envelope: &Envelope, open: &mut BTreeSet<u64>) {
+    let data: Value = serde_json::from_str(envelope.data.get()).unwrap_or_default();
+    if let Some(turn) = data.get("turn").and_then(Value::as_u64) {
+        if envelope.kind == "turn.ended" {
+            open.remove(&turn)
+        } else {
+            open.insert(turn)
+        };
+    }
+}
