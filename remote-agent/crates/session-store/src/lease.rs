@@ -82,7 +82,7 @@ impl Lease {
             }
             // Somebody may have removed the file between opening and locking; a lock on a file that has no name
             // keeps nobody out.
-            if is_at(&file, &path) {
+            if is_at(&file, &path).map_err(io_error("read", &path))? {
                 let mut lease = Self { file, path };
                 lease.write(holder)?;
                 return Ok(lease);
@@ -129,10 +129,12 @@ fn identity(file: &mut File) -> Option<Holder> {
     serde_json::from_str(&text).ok()
 }
 
-fn is_at(file: &File, path: &Path) -> bool {
-    let same = || -> io::Result<bool> {
-        let (ours, there) = (file.metadata()?, path.metadata()?);
-        Ok(ours.dev() == there.dev() && ours.ino() == there.ino())
-    };
-    same().unwrap_or(false)
+/// Says whether `path` still names the open file.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match path.metadata() {
+        Ok(there) => Ok(ours.dev() == there.dev() && ours.ino() == there.ino()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
