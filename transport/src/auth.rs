@@ -1,0 +1,279 @@
+//! Logging in: which methods, in which order, until the host is satisfied.
+//!
+//! Order as OpenSSH: public keys, keyboard-interactive, password; a partial success is followed ("publickey, then
+//! password"). What the host says it would take next decides; a method it does not list is never tried.
+
+mod agent;
+mod ask;
+mod key_file;
+mod keyboard_interactive;
+mod password;
+mod public_key;
+
+use std::sync::Arc;
+
+use russh::{MethodKind, MethodSet, client::AuthResult};
+
+use crate::{
+    ConnectOptions, Error, ErrorKind, Prompter, Resolved, SecretMemory, Stage,
+    auth::{ask::Asker, public_key::Offers},
+    connection::Handle,
+    handler::Reports,
+};
+
+/// How a login went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Login {
+    /// The methods that succeeded, in order, such as `publickey` or `password`.
+    pub methods: Vec<String>,
+    /// Whether the host asked something that may be a one-time factor: nothing may log in again on its own then.
+    pub one_time_factor: bool,
+}
+
+/// What one try of a method led to.
+pub(crate) enum Tried {
+    /// Logged in.
+    Success,
+    /// Accepted, but the host wants more.
+    Partial(MethodSet),
+    /// Not accepted.
+    Failure(MethodSet),
+    /// One offer was dropped on our side; the host did not see it.
+    Skipped,
+    /// This method has nothing (more) to offer.
+    Exhausted,
+    /// Somebody would have to answer; the text names what was asked.
+    NeedsPerson(String),
+}
+
+impl From<AuthResult> for Tried {
+    fn from(result: AuthResult) -> Self {
+        match result {
+            AuthResult::Success => Self::Success,
+            AuthResult::Failure {
+                remaining_methods,
+                partial_success: true,
+            } => Self::Partial(remaining_methods),
+            AuthResult::Failure {
+                remaining_methods,
+                partial_success: false,
+            } => Self::Failure(remaining_methods),
+        }
+    }
+}
+
+/// What the methods share.
+pub(crate) struct Context<'a> {
+    handle: &'a mut Handle,
+    reports: &'a Reports,
+    resolved: &'a Resolved,
+    secrets: &'a SecretMemory,
+    asker: Asker,
+    /// What was offered and found missing, in words.
+    notes: Vec<String>,
+    agent_keys_offered: usize,
+}
+
+impl Context<'_> {
+    fn user(&self) -> &str {
+        &self.resolved.endpoint.user
+    }
+
+    fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error::new(kind, Stage::Login, &self.resolved.alias, message)
+    }
+
+    /// Turns a failed request into an error: the session is gone, or the host does not answer.
+    async fn lost(&self) -> Error {
+        let mut closed = self.reports.closed();
+        let cause = tokio::time::timeout(
+            std::time::Duration::from_secs(2),
+            closed.wait_for(Option::is_some),
+        )
+        .await;
+        let cause = cause.ok().and_then(Result::ok).and_then(|cause| cause.clone());
+        let words = cause.as_ref().map_or("the host does not answer", Error::message);
+        let too_many = words.to_ascii_lowercase().contains("too many");
+        let kind = if too_many {
+            ErrorKind::AuthRefused
+        } else {
+            ErrorKind::Closed
+        };
+        let mut error = self.error(kind, format!("{words}; {}", self.tried()));
+        if too_many && self.agent_keys_offered > 0 {
+            error = error.with_hint(identities_hint(self.agent_keys_offered));
+        }
+        error
+    }
+
+    fn tried(&self) -> String {
+        if self.notes.is_empty() {
+            "nothing was offered".into()
+        } else {
+            format!("offered: {}", self.notes.join(", "))
+        }
+    }
+}
+
+fn identities_hint(count: usize) -> String {
+    format!(
+        "{count} keys of the agent were offered; IdentityFile with 'IdentitiesOnly yes' offers only the right one"
+    )
+}
+
+/// Logs in.
+pub(crate) async fn login(
+    handle: &mut Handle,
+    reports: &Reports,
+    resolved: &Resolved,
+    options: &ConnectOptions,
+    prompter: &Arc<dyn Prompter>,
+) -> Result<Login, Error> {
+    let asker = Asker::new(Arc::clone(prompter), options.deadlines.login_step);
+    let mut cx = Context {
+        handle,
+        reports,
+        resolved,
+        secrets: &options.secrets,
+        asker,
+        notes: Vec::new(),
+        agent_keys_offered: 0,
+    };
+    let mut login = Login::default();
+    // The answer to "none" lists what the host takes; it does not count as an attempt.
+    let user = cx.user().to_owned();
+    let first = cx.asker.clone().answered(cx.handle.authenticate_none(user)).await;
+    let mut remaining = match first.map(|result| result.map(Tried::from)) {
+        Ok(Ok(Tried::Success)) => {
+            login.methods.push("none".into());
+            return Ok(login);
+        }
+        Ok(Ok(Tried::Partial(methods) | Tried::Failure(methods))) if !methods.is_empty() => methods,
+        _ => return Err(cx.lost().await),
+    };
+    let mut methods = Methods {
+        keys: Offers::collect(&mut cx).await,
+        rounds: Rounds::default(),
+    };
+    let mut unanswered: Option<String> = None;
+    loop {
+        let Some(method) = methods.next(&remaining, &cx) else {
+            return Err(refusal(&cx, &remaining, unanswered));
+        };
+        let tried = match method {
+            MethodKind::PublicKey => methods.keys.try_next(&mut cx).await?,
+            MethodKind::KeyboardInteractive => {
+                keyboard_interactive::try_once(&mut cx, methods.rounds.interactive, &mut login).await?
+            }
+            _ => password::try_once(&mut cx, methods.rounds.password).await?,
+        };
+        match tried {
+            Tried::Success => {
+                login.methods.push(name(method));
+                return Ok(login);
+            }
+            Tried::Partial(next) => {
+                login.methods.push(name(method));
+                methods.rounds = Rounds::default();
+                remaining = next;
+            }
+            Tried::Failure(next) => {
+                if cx.handle.is_closed() {
+                    return Err(cx.lost().await);
+                }
+                methods.rounds.count(method);
+                remaining = next;
+            }
+            Tried::Skipped => {}
+            Tried::Exhausted => methods.rounds.give_up(method),
+            Tried::NeedsPerson(what) => {
+                unanswered.get_or_insert(what);
+                methods.rounds.give_up(method);
+            }
+        }
+    }
+}
+
+/// Which methods may still be tried.
+struct Methods {
+    keys: Offers,
+    rounds: Rounds,
+}
+
+/// How often each method was tried since the last partial success; three wrong answers are enough (as OpenSSH).
+#[derive(Default)]
+struct Rounds {
+    keys_done: bool,
+    interactive: u32,
+    password: u32,
+}
+
+const MAX_ROUNDS: u32 = 3;
+
+impl Rounds {
+    fn count(&mut self, method: MethodKind) {
+        match method {
+            MethodKind::KeyboardInteractive => self.interactive += 1,
+            MethodKind::Password => self.password += 1,
+            _ => {}
+        }
+    }
+
+    fn give_up(&mut self, method: MethodKind) {
+        match method {
+            MethodKind::PublicKey => self.keys_done = true,
+            MethodKind::KeyboardInteractive => self.interactive = MAX_ROUNDS,
+            _ => self.password = MAX_ROUNDS,
+        }
+    }
+}
+
+impl Methods {
+    fn next(&self, remaining: &MethodSet, cx: &Context<'_>) -> Option<MethodKind> {
+        let may = |method: MethodKind, free: bool| (free && remaining.contains(&method)).then_some(method);
+        let password = may(MethodKind::Password, self.rounds.password < MAX_ROUNDS);
+        may(MethodKind::PublicKey, !self.rounds.keys_done)
+            // A password we already have goes where passwords belong, not into the first question that comes.
+            .or_else(|| password.filter(|_| password::is_known(cx)))
+            .or_else(|| {
+                may(
+                    MethodKind::KeyboardInteractive,
+                    self.rounds.interactive < MAX_ROUNDS,
+                )
+            })
+            .or(password)
+    }
+}
+
+fn name(method: MethodKind) -> String {
+    <&str>::from(&method).to_owned()
+}
+
+/// Says what was offered and what is still wanted.
+fn refusal(cx: &Context<'_>, remaining: &MethodSet, unanswered: Option<String>) -> Error {
+    let wanted: Vec<_> = remaining.iter().map(<&str>::from).collect();
+    let wanted = wanted.join(" or ");
+    let user = cx.user();
+    if let Some(what) = unanswered {
+        return cx
+            .error(
+                ErrorKind::NeedsPerson,
+                format!(
+                    "{user} needs {wanted}, but nobody is there to give {what}; {}",
+                    cx.tried()
+                ),
+            )
+            .with_hint("connect where somebody can answer, or set up a key for this host");
+    }
+    let error = cx.error(
+        ErrorKind::AuthRefused,
+        format!(
+            "the host does not let {user} in; {}; it takes {wanted}",
+            cx.tried()
+        ),
+    );
+    if cx.agent_keys_offered > 2 {
+        return error.with_hint(identities_hint(cx.agent_keys_offered));
+    }
+    error.with_hint("check the user name, and that the public key is in ~/.ssh/authorized_keys on the host")
+}

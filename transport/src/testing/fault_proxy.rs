@@ -1,0 +1,199 @@
+//! A TCP proxy on loopback that cuts, half-closes and swallows.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use stdx::task::Scope;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+};
+use tokio_util::sync::CancellationToken;
+
+/// A proxy in front of one address. Dropping it ends it and all its connections.
+#[derive(Debug)]
+pub struct FaultProxy {
+    address: SocketAddr,
+    scope: Scope,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: SocketAddr,
+    black_hole: watch::Sender<bool>,
+    /// Cancelled to cut the connections that exist now; replaced for those that come.
+    current: Mutex<Faults>,
+    connections: watch::Sender<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Faults {
+    cut: CancellationToken,
+    half_close: CancellationToken,
+}
+
+impl FaultProxy {
+    /// Starts a proxy in front of `target`.
+    ///
+    /// # Errors
+    /// No port can be had.
+    pub async fn start(target: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let scope = Scope::root("fault proxy");
+        let shared = Arc::new(Shared {
+            target,
+            black_hole: watch::Sender::new(false),
+            current: Mutex::default(),
+            connections: watch::Sender::new(0),
+        });
+        // Owned by the scope.
+        drop(scope.spawn(accept(listener, Arc::clone(&shared), scope.clone())));
+        Ok(Self {
+            address,
+            scope,
+            shared,
+        })
+    }
+
+    /// Gives the address to connect to.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Closes every connection now; new ones are served.
+    pub fn cut(&self) {
+        let mut current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *current).cut.cancel();
+    }
+
+    /// Ends the direction from server to client of every connection; the other direction goes on.
+    pub fn half_close(&self) {
+        let mut current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut current.half_close).cancel();
+    }
+
+    /// Stops forwarding in both directions without closing anything, or goes on. New connections are accepted and
+    /// treated alike.
+    pub fn black_hole(&self, on: bool) {
+        self.shared.black_hole.send_replace(on);
+    }
+
+    /// Ends all faults for connections that come now.
+    pub fn restore(&self) {
+        self.black_hole(false);
+    }
+
+    /// Gives how many connections were accepted so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        *self.shared.connections.borrow()
+    }
+
+    /// Ends the proxy and waits for its tasks.
+    pub async fn close(&self) {
+        self.scope.close(Duration::from_secs(2)).await;
+    }
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.scope.cancel();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, scope: Scope) {
+    loop {
+        let client = tokio::select! {
+            biased;
+            () = scope.token().cancelled() => return,
+            accepted = listener.accept() => match accepted {
+                Ok((client, _)) => client,
+                Err(_) => continue,
+            },
+        };
+        shared.connections.send_modify(|count| *count += 1);
+        let (shared, token) = (Arc::clone(&shared), scope.token().clone());
+        // Owned by the scope.
+        drop(scope.spawn(async move {
+            let faults = shared
+                .current
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            tokio::select! {
+                biased;
+                () = token.cancelled() => {}
+                () = faults.cut.cancelled() => {}
+                () = serve(client, &shared, &faults) => {}
+            }
+        }));
+    }
+}
+
+async fn serve(client: TcpStream, shared: &Shared, faults: &Faults) {
+    let Ok(server) = TcpStream::connect(shared.target).await else {
+        return;
+    };
+    // Only slower without it.
+    drop((client.set_nodelay(true), server.set_nodelay(true)));
+    let (client_read, client_write) = client.into_split();
+    let (server_read, server_write) = server.into_split();
+    let up = copy(
+        client_read,
+        server_write,
+        shared.black_hole.subscribe(),
+        CancellationToken::new(),
+    );
+    let down = copy(
+        server_read,
+        client_write,
+        shared.black_hole.subscribe(),
+        faults.half_close.clone(),
+    );
+    tokio::join!(up, down);
+}
+
+async fn copy(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut black_hole: watch::Receiver<bool>,
+    half_close: CancellationToken,
+) {
+    let mut buffer = vec![0; 32 * 1024];
+    let forward = async {
+        loop {
+            // Held back, not thrown away: a network that heals delivers what TCP kept.
+            if black_hole.wait_for(|on| !on).await.is_err() {
+                return;
+            }
+            match from.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => {
+                    if black_hole.wait_for(|on| !on).await.is_err()
+                        || to.write_all(&buffer[..count]).await.is_err()
+                    {
+                        return;
+                    }
+                }
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = half_close.cancelled() => {}
+        () = forward => {}
+    }
+    // The other end may be gone already.
+    drop(to.shutdown().await);
+}

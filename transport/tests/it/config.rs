@@ -1,0 +1,253 @@
+//! Resolving a host: `ssh -G` and the own parser agree, and the result connects.
+
+use std::path::{Path, PathBuf};
+
+use transport::{ErrorKind, Proxy, ResolveOptions, Resolved, Source, Target, resolve, testing::RealSshd};
+
+use crate::support::{Client, current_user, sshd_options};
+
+fn options(folder: &Path, ssh: Option<&str>) -> ResolveOptions {
+    let home = folder.to_string_lossy().into_owned();
+    ResolveOptions {
+        home: folder.to_owned(),
+        local_user: current_user(),
+        ssh_program: ssh.map(PathBuf::from),
+        config_file: Some(folder.join("config")),
+        agent_socket: Some(folder.join("agent.sock")),
+        environment: vec![("HOME".into(), home), ("PATH".into(), "/usr/bin:/bin".into())],
+        overrides: Vec::new(),
+    }
+}
+
+/// Resolves with both and asserts that they agree, but for what only the source differs in.
+async fn both(folder: &Path, target: &str) -> Resolved {
+    let target: Target = target.parse().unwrap();
+    let theirs = resolve(&target, &options(folder, Some("/usr/bin/ssh")))
+        .await
+        .unwrap();
+    let ours = resolve(&target, &options(folder, None)).await.unwrap();
+    assert_eq!((theirs.source, ours.source), (Source::OpenSsh, Source::OwnParser));
+    assert_eq!(strip(theirs.clone(), folder), strip(ours, folder), "{target}");
+    theirs
+}
+
+/// OpenSSH takes the home of the account for known hosts, not `HOME`; and it ends differently in nothing else.
+fn strip(mut resolved: Resolved, folder: &Path) -> Resolved {
+    resolved.source = Source::OwnParser;
+    resolved
+        .trust
+        .known_hosts
+        .retain(|path| path.starts_with(folder) && !path.starts_with(folder.join(".ssh")));
+    // Which kinds of keys are looked for by default depends on how OpenSSH was built.
+    resolved
+        .identity
+        .files
+        .retain(|path| !path.ends_with("id_xmss") && !path.ends_with("id_dsa"));
+    resolved.proxy = match resolved.proxy {
+        Some(Proxy::Jump(hop)) => Some(Proxy::Jump(Box::new(strip(*hop, folder)))),
+        other => other,
+    };
+    resolved
+}
+
+const CONFIG: &str = r#"
+Include conf.d/*.conf
+Host alpha
+  HostName 10.0.0.1
+  Port=2200
+  User = someone
+  IdentityFile %d/.ssh/%r-%h-%p
+  IdentityFile "~/with space"
+  IdentitiesOnly yes
+  UserKnownHostsFile @DIR@/kh1 @DIR@/kh2
+  StrictHostKeyChecking accept-new
+  ConnectTimeout 7
+Host alpha !beta *.example.com
+  User second
+  HostKeyAlias the-alias
+Host *.example.com
+  HostName internal-%h
+  ProxyCommand nc -x "a b" %h %p %r
+  IdentityAgent none
+Host jumper
+  ProxyJump one,me@two:2022
+Host two
+  ProxyJump never
+Match host 10.0.0.1
+  StrictHostKeyChecking yes
+Match originalhost gamma user zed
+  Port 99
+Match all
+  StrictHostKeyChecking no
+"#;
+
+#[tokio::test]
+async fn the_own_parser_agrees_with_openssh() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    std::fs::write(
+        dir.join("config"),
+        CONFIG
+            .replace("@DIR@", dir.to_str().unwrap())
+            .replace("conf.d", &format!("{}/conf.d", dir.display())),
+    )
+    .unwrap();
+    std::fs::create_dir(dir.join("conf.d")).unwrap();
+    // RA-01: the first file ends in a block that does not match.
+    std::fs::write(
+        dir.join("conf.d/10-first.conf"),
+        "Match user nobody\nCompression yes\n",
+    )
+    .unwrap();
+    std::fs::write(
+        dir.join("conf.d/20-second.conf"),
+        "Host included\n HostName 127.0.0.1\n Port 4242\n",
+    )
+    .unwrap();
+    for target in [
+        "alpha",
+        "you@alpha:1",
+        "a.example.com",
+        "beta.example.com",
+        "included",
+        "jumper",
+        "zed@gamma",
+        "gamma",
+        "::1",
+        "none",
+    ] {
+        both(dir, target).await;
+    }
+    let alpha = both(dir, "alpha").await;
+    assert_eq!(
+        (
+            alpha.endpoint.host_name.as_str(),
+            alpha.endpoint.port,
+            alpha.endpoint.user.as_str()
+        ),
+        ("10.0.0.1", 2200, "someone")
+    );
+    assert_eq!(
+        alpha.identity.files,
+        [dir.join(".ssh/someone-10.0.0.1-2200"), dir.join("with space")]
+    );
+    assert_eq!(both(dir, "included").await.endpoint.port, 4242);
+    let Some(Proxy::Jump(two)) = both(dir, "jumper").await.proxy else {
+        panic!("no jump host")
+    };
+    assert_eq!((two.endpoint.user.as_str(), two.endpoint.port), ("me", 2022));
+    let Some(Proxy::Jump(one)) = two.proxy else {
+        panic!("the first jump host is missing")
+    };
+    assert_eq!(one.endpoint.host_name, "one");
+    let Some(Proxy::Command { line, .. }) = both(dir, "a.example.com").await.proxy else {
+        panic!("no proxy command")
+    };
+    assert!(
+        line.starts_with("nc -x \"a b\" internal-a.example.com 22 "),
+        "{line}"
+    );
+}
+
+/// RA-01: conditions that only `ssh -G` can decide.
+#[tokio::test]
+async fn openssh_decides_match_exec() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("config"),
+        "Match exec true\n Port 11\nMatch exec false\n User no\n",
+    )
+    .unwrap();
+    let target = Target::host("h");
+    let theirs = resolve(&target, &options(folder.path(), Some("/usr/bin/ssh")))
+        .await
+        .unwrap();
+    assert_eq!((theirs.endpoint.port, theirs.endpoint.user), (11, current_user()));
+    let missing = resolve(&target, &options(folder.path(), Some("/no/such/ssh")))
+        .await
+        .unwrap();
+    assert_eq!(missing.source, Source::OwnParser);
+}
+
+/// RA-02: every spelling of the key's place logs in; an unknown token is named.
+#[tokio::test]
+async fn tokens_in_identity_files() {
+    let client = Client::new();
+    let server = RealSshd::start(sshd_options(&client)).await.unwrap();
+    client.trust(&server.known_hosts());
+    let dir = client.folder.path();
+    let user = current_user();
+    std::fs::create_dir(dir.join(".ssh")).unwrap();
+    for name in [
+        "id_case".to_owned(),
+        format!("u-{user}"),
+        "h-127.0.0.1".into(),
+        "p%".into(),
+    ] {
+        client.key.write(&dir.join(".ssh").join(name)).unwrap();
+    }
+    for ssh in [Some("/usr/bin/ssh"), None] {
+        for spelling in [
+            "%d/.ssh/id_case",
+            "~/.ssh/id_case",
+            "${HOME}/.ssh/id_case",
+            "~/.ssh/u-%u",
+            "~/.ssh/u-%r",
+            "~/.ssh/h-%h",
+            "~/.ssh/p%%",
+        ] {
+            let config = format!(
+                "Host alpha\nHostName 127.0.0.1\nPort {}\nIdentityFile {spelling}\nIdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile {}\n",
+                server.address().port(),
+                client.path("known_hosts").display()
+            );
+            std::fs::write(dir.join("config"), config).unwrap();
+            let resolved = resolve(&Target::host("alpha"), &options(dir, ssh)).await.unwrap();
+            client.connect(&resolved).await.unwrap();
+        }
+        std::fs::write(dir.join("config"), "IdentityFile ~/%q\n").unwrap();
+        let error = resolve(&Target::host("alpha"), &options(dir, ssh))
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("%q"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn mistakes_are_named_with_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config");
+    std::fs::write(&config, "Host a\n\nUser \"unclosed\n").unwrap();
+    for ssh in [Some("/usr/bin/ssh"), None] {
+        let error = resolve(&Target::host("a"), &options(folder.path(), ssh))
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(
+            error.to_string().contains(config.to_str().unwrap()) && error.to_string().contains("line 3"),
+            "{error}"
+        );
+    }
+    std::fs::write(&config, "Host loop\nProxyJump loop\n").unwrap();
+    let error = resolve(&Target::host("loop"), &options(folder.path(), None))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("circle"), "{error}");
+}
+
+#[tokio::test]
+async fn overrides_beat_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config"), "Port 1\nUser file\n").unwrap();
+    for ssh in [Some("/usr/bin/ssh"), None] {
+        let mut options = options(folder.path(), ssh);
+        options.overrides = vec![("Port".into(), "2".into()), ("IdentityFile".into(), "/k".into())];
+        let resolved = resolve(&Target::host("h"), &options).await.unwrap();
+        assert_eq!(
+            (resolved.endpoint.port, resolved.endpoint.user.as_str()),
+            (2, "file")
+        );
+        assert_eq!(resolved.identity.files, [PathBuf::from("/k")]);
+    }
+}

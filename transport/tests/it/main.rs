@@ -1,0 +1,12 @@
+//! Tests of the SSH layer through its public face, against a real `sshd` and the embedded server.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod config;
+mod exec;
+mod host_keys;
+mod liveness;
+mod login;
+mod matcher;
+mod proxies;
+mod streams;
+mod support;
