@@ -1,0 +1,135 @@
+//! Which program is carried over, its checksum, and where it comes from.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{layout, platform::Target};
+
+/// A program for one kind of host.
+#[derive(Clone)]
+pub struct Artifact {
+    version: String,
+    sum: String,
+    content: Arc<[u8]>,
+}
+
+/// Where programs may come from.
+#[derive(Debug, Clone)]
+pub struct ArtifactSource {
+    /// This program's own file, `/proc/self/exe` on Linux.
+    pub own_executable: PathBuf,
+    /// What it was built for; `None` where nothing else runs it.
+    pub own_target: Option<Target>,
+    /// Folders with `<target>/reasonix` in them (`REASONIX_DIST`, `~/.reasonix/dist`), in order.
+    pub dist: Vec<PathBuf>,
+    /// The version, which a build in `dist` must have too.
+    pub version: String,
+}
+
+/// There is no program for the host.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// This program is for another kind of host and no build lies ready.
+    #[error("no build for {target} found here")]
+    NoBuild {
+        /// The host's target.
+        target: Target,
+    },
+    /// It could not be read.
+    #[error("could not read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Artifact {
+    /// Takes a program's content and computes its checksum.
+    #[must_use]
+    pub fn new(version: impl Into<String>, content: impl Into<Arc<[u8]>>) -> Self {
+        let content = content.into();
+        let sum = Sha256::digest(&content)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            version: version.into(),
+            sum,
+            content,
+        }
+    }
+
+    /// Gives the version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Gives the SHA-256 in lower-case hexadecimal digits.
+    #[must_use]
+    pub fn sum(&self) -> &str {
+        &self.sum
+    }
+
+    /// Gives the size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.content.len() as u64
+    }
+
+    /// Gives the name it has on a host.
+    #[must_use]
+    pub fn name(&self) -> String {
+        layout::program(&self.version, &self.sum)
+    }
+
+    pub(crate) fn content(&self) -> Arc<[u8]> {
+        Arc::clone(&self.content)
+    }
+}
+
+impl fmt::Debug for Artifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Artifact")
+            .field("name", &self.name())
+            .field("size", &self.size())
+            .finish()
+    }
+}
+
+impl ArtifactSource {
+    /// Finds and reads the program for a target: this program's own file if it fits, else the first build in `dist`.
+    ///
+    /// # Errors
+    /// [`ArtifactError::NoBuild`] when there is none; [`ArtifactError::Read`] when there is one that cannot be read.
+    pub async fn load(&self, target: Target) -> Result<Artifact, ArtifactError> {
+        let own = (self.own_target == Some(target)).then(|| self.own_executable.clone());
+        let dist: Vec<PathBuf> = self
+            .dist
+            .iter()
+            .map(|folder| folder.join(target.triple()).join("reasonix"))
+            .collect();
+        let version = self.version.clone();
+        stdx::task::blocking(move || {
+            let path = own.or_else(|| dist.into_iter().find(|path| path.is_file()));
+            let path = path.ok_or(ArtifactError::NoBuild { target })?;
+            Ok(Artifact::new(version, read(&path)?))
+        })
+        .await
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ArtifactError> {
+    std::fs::read(path).map_err(|source| ArtifactError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,259 @@
+//! What went wrong while getting the program onto a host, where, and what to do.
+
+use std::fmt;
+
+use crate::{
+    artifact::ArtifactError,
+    platform::UnknownPlatform,
+    probe::Workspace,
+    remote::{RemoteError, Status},
+};
+
+/// The part of the way that was being gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Asking the host what it is and what it has.
+    Probe,
+    /// Deciding what to do.
+    Choose,
+    /// Carrying the program over.
+    Upload,
+    /// Comparing checksums on the host.
+    Verify,
+    /// Running the program once.
+    Trial,
+    /// Starting the daemon.
+    Launch,
+    /// Reaching the daemon.
+    Attach,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Probe => "probe",
+            Self::Choose => "choose",
+            Self::Upload => "upload",
+            Self::Verify => "verify",
+            Self::Trial => "trial run",
+            Self::Launch => "launch",
+            Self::Attach => "attach",
+        })
+    }
+}
+
+/// A failed bootstrap. Displays as `STAGE on HOST: WHAT`; the rest is in the accessors.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    stage: Stage,
+    host: String,
+    kind: ErrorKind,
+    trace: Trace,
+    hint: Option<String>,
+}
+
+/// What the host's command said, for the error.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    pub(crate) command: Option<String>,
+    pub(crate) status: Option<Status>,
+    pub(crate) stderr: Vec<String>,
+}
+
+/// What a caller has to distinguish.
+#[derive(Debug, thiserror::Error)]
+pub enum ErrorKind {
+    /// The command was not carried out.
+    #[error("{0}")]
+    Remote(#[source] RemoteError),
+    /// The login shell did something else than run a command.
+    #[error("the login shell did not run /bin/sh{}", answered(.0.as_deref()))]
+    NoShell(Option<String>),
+    /// An answer ended early or makes no sense.
+    #[error("{0}")]
+    BadAnswer(String),
+    /// The workspace is not there, is no folder or cannot be entered.
+    #[error("{0}")]
+    Workspace(Workspace),
+    /// No build exists for the host.
+    #[error("{0}")]
+    Platform(UnknownPlatform),
+    /// The build for the host could not be read here.
+    #[error("{0}")]
+    Artifact(#[source] ArtifactError),
+    /// Nothing usable is installed and nothing may be.
+    #[error("no usable reasonix is installed, and installing is off")]
+    NotInstalled,
+    /// No folder takes programs.
+    #[error("no folder on the host takes a program: {0}")]
+    NoDirectory(String),
+    /// The disk or quota is full.
+    #[error("no space in {directory}: {missing} more bytes are needed")]
+    NoSpace {
+        /// Absolute path on the host.
+        directory: String,
+        /// Bytes that must become free.
+        missing: u64,
+    },
+    /// The host cannot compute SHA-256.
+    #[error("the host has none of sha256sum, shasum and openssl")]
+    NoHashTool,
+    /// What arrived is not what was sent.
+    #[error("the uploaded program has the wrong checksum {got}, expected {expected}")]
+    WrongSum {
+        /// SHA-256 of the program.
+        expected: String,
+        /// What the host computed.
+        got: String,
+    },
+    /// A program does not do on the host what it should.
+    #[error("{0}")]
+    Program(String),
+    /// The daemon speaks no protocol version of ours.
+    #[error("the daemon speaks protocol {theirs}, this program {ours}")]
+    NoCommonProtocol {
+        /// Its range, as `MIN..MAX`.
+        theirs: String,
+        /// Our range.
+        ours: String,
+    },
+    /// Another client got in between; trying again helps.
+    #[error("another upload took over the partial file")]
+    Contended,
+}
+
+fn answered(line: Option<&str>) -> String {
+    line.map(|line| format!(", it answered `{line}`"))
+        .unwrap_or_default()
+}
+
+impl Error {
+    pub(crate) fn new(stage: Stage, host: &str, kind: ErrorKind) -> Self {
+        let hint = hint(&kind);
+        Self(Box::new(Inner {
+            stage,
+            host: host.to_owned(),
+            kind,
+            trace: Trace::default(),
+            hint,
+        }))
+    }
+
+    pub(crate) fn with_trace(mut self, trace: Trace) -> Self {
+        self.0.trace = trace;
+        self
+    }
+
+    /// Says where on the way it happened.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        self.0.stage
+    }
+
+    /// Names the host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.0.host
+    }
+
+    /// Says what it is.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// Gives what was run on the host, in words a person could repeat.
+    #[must_use]
+    pub fn command(&self) -> Option<&str> {
+        self.0.trace.command.as_deref()
+    }
+
+    /// Says how the command ended.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        self.0.trace.status.as_ref()
+    }
+
+    /// Gives the first lines of the command's standard error, without control sequences.
+    #[must_use]
+    pub fn stderr(&self) -> &[String] {
+        &self.0.trace.stderr
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// Says whether the connection is gone: dial again, then bootstrap again.
+    #[must_use]
+    pub fn is_connection_lost(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Remote(RemoteError::Lost(_)))
+    }
+
+    /// Gives the exit code for it: 5, or 3 for a lost connection.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        if self.is_connection_lost() { 3 } else { 5 }
+    }
+
+    /// Gives command, status and standard error as lines to print below the message.
+    #[must_use]
+    pub fn details(&self) -> Vec<String> {
+        let trace = &self.0.trace;
+        let command = trace.command.iter().map(|command| format!("command: {command}"));
+        let status = trace.status.iter().map(|status| format!("ended with: {status}"));
+        command
+            .chain(status)
+            .chain(trace.stderr.iter().map(|line| format!("stderr: {line}")))
+            .collect()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}: {}", self.0.stage, self.0.host, self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        // The kind is part of the message, so the chain goes on below it.
+        std::error::Error::source(&self.0.kind).and_then(|inner| match &self.0.kind {
+            ErrorKind::Remote(_) | ErrorKind::Artifact(_) => inner.source(),
+            _ => Some(inner),
+        })
+    }
+}
+
+/// Says what to do, where the kind alone tells.
+fn hint(kind: &ErrorKind) -> Option<String> {
+    let text = match kind {
+        ErrorKind::NoShell(_) => "the account must be allowed to run commands: try `ssh HOST true`",
+        ErrorKind::Remote(RemoteError::TimedOut(_)) => {
+            "does a start-up file of the login shell wait for input?"
+        }
+        ErrorKind::BadAnswer(_) => {
+            "does a start-up file of the login shell read standard input or end the shell?"
+        }
+        ErrorKind::Workspace(Workspace::Missing(_)) => "create it on the host, or name another workspace",
+        ErrorKind::Workspace(_) => "name another workspace, or let this user enter it",
+        ErrorKind::Platform(_) | ErrorKind::Artifact(ArtifactError::NoBuild { .. }) => {
+            "put a build for it into REASONIX_DIST/<target>/reasonix, or install reasonix on the host yourself"
+        }
+        ErrorKind::NotInstalled => "set install = \"auto\" for this host, or put `reasonix` on its PATH",
+        ErrorKind::NoDirectory(_) => "set REASONIX_HOME on the host to a folder in which programs may run",
+        ErrorKind::NoSpace { .. } => {
+            "free some space there, or set REASONIX_HOME on the host to another disk"
+        }
+        ErrorKind::NoHashTool => "install coreutils or openssl on the host",
+        ErrorKind::NoCommonProtocol { .. } => "use the same version on both sides: `reasonix remote upgrade`",
+        ErrorKind::WrongSum { .. } | ErrorKind::Contended => "try again",
+        ErrorKind::Remote(_) | ErrorKind::Program(_) | ErrorKind::Artifact(_) => return None,
+    };
+    Some(text.to_owned())
+}

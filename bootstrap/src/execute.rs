@@ -1,0 +1,233 @@
+//! The whole way: probe, plan, and the plan's steps one after another.
+
+use protocol::{Hello, VersionRange};
+
+use crate::{
+    artifact::{Artifact, ArtifactSource},
+    error::{Error, ErrorKind, Stage},
+    install, launch,
+    payload::Encoding,
+    plan::{self, Install, Request, Step},
+    platform::Target,
+    probe::{self, Ask, Probe, Workspace, Write},
+    progress::{Progress, Update},
+    remote::Remote,
+};
+
+/// Tries before a part that others keep taking over is given up.
+const TRIES: u32 = 4;
+
+/// What is wanted of a host.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The workspace: absolute, `~`, `~/x`, or relative to the home. `None` checks none.
+    pub workspace: Option<String>,
+    /// `REASONIX_HOME` on the host, `~` allowed. `None` is the host's own.
+    pub home: Option<String>,
+    /// Whether programs may be put there.
+    pub install: Install,
+    /// Protocol versions this program speaks.
+    pub protocol: VersionRange,
+    /// Where programs come from.
+    pub source: ArtifactSource,
+}
+
+/// A daemon that is ready to be connected to.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// How it came to be.
+    pub arrival: Arrival,
+    /// Who it is and where its socket is.
+    pub hello: Hello,
+    /// The program on the host, for the bridge.
+    pub program: String,
+    /// The absolute `REASONIX_HOME`, if one was wanted.
+    pub home: Option<String>,
+    /// The workspace with symbolic links resolved, if one was wanted.
+    pub workspace: Option<String>,
+    /// What the host said.
+    pub probe: Probe,
+}
+
+/// How a daemon came to be ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It ran already.
+    Attached,
+    /// It was started from a program that was there.
+    Launched,
+    /// The program was put there first.
+    Installed,
+}
+
+/// Makes sure that a suitable daemon runs on the host.
+///
+/// Steps run strictly one after another, each on a channel of its own that is closed before the next one opens.
+/// Dropping the future stops the way at any point without harm.
+///
+/// # Errors
+/// Every [`Stage`] has its own; the error carries the host's command, its status and its first words.
+pub async fn ensure(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> Result<Ready, Error> {
+    refuse_nul(remote, wanted)?;
+    let mut tries = 1;
+    loop {
+        match once(remote, wanted, progress).await {
+            Err(error) if tries < TRIES && worth_another_try(&error) => {
+                tracing::info!(%error, tries, "bootstrap begins again");
+                tries += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Another client took the part, or a resumed part was rotten and is gone now.
+fn worth_another_try(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Contended)
+}
+
+fn refuse_nul(remote: &dyn Remote, wanted: &Wanted) -> Result<(), Error> {
+    let bad = [&wanted.workspace, &wanted.home]
+        .into_iter()
+        .flatten()
+        .find(|path| path.is_empty() || path.contains('\0'));
+    bad.map_or(Ok(()), |path| {
+        let kind = ErrorKind::Workspace(Workspace::Unusable(path.clone()));
+        Err(Error::new(Stage::Choose, remote.host(), kind))
+    })
+}
+
+async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> Result<Ready, Error> {
+    progress.update(Update::Stage(Stage::Probe));
+    let write = if wanted.install == Install::Never {
+        Write::Forbidden
+    } else {
+        Write::Allowed
+    };
+    let ask = Ask {
+        workspace: wanted.workspace.as_deref(),
+        home: wanted.home.as_deref(),
+        write,
+    };
+    let probe = probe::probe(remote, &ask).await?;
+    progress.update(Update::Stage(Stage::Choose));
+    let refuse = |kind| Error::new(Stage::Choose, remote.host(), kind);
+    let workspace = match &probe.workspace {
+        None => None,
+        Some(Workspace::Ready(path)) => Some(path.clone()),
+        Some(bad) => return Err(refuse(ErrorKind::Workspace(bad.clone()))),
+    };
+    let request = Request {
+        install: wanted.install,
+        version: wanted.source.version.clone(),
+        protocol: wanted.protocol,
+    };
+    let artifact = offer(&probe, wanted, &request).await;
+    let steps = match &artifact {
+        Ok(artifact) => plan::plan(&probe, &request, Ok(artifact)),
+        Err(_) => plan::plan(&probe, &request, Err(ErrorKind::NotInstalled)),
+    };
+    let steps = match (steps, &artifact) {
+        (Ok(steps), _) => steps,
+        (Err(kind), Ok(_)) => return Err(refuse(kind)),
+        // No program could be offered and none there would do: the first is the cause.
+        (Err(_), Err(_)) => return Err(refuse(artifact.err().unwrap_or(ErrorKind::NotInstalled))),
+    };
+    let home = wanted.home.as_ref().and(probe.home.first()).cloned();
+    let run = Run {
+        remote,
+        progress,
+        probe: &probe,
+        home: home.as_deref(),
+        protocol: wanted.protocol,
+    };
+    let (arrival, hello, program) = run.steps(&steps, artifact.as_ref().ok()).await?;
+    Ok(Ready {
+        arrival,
+        hello,
+        program,
+        home,
+        workspace,
+        probe,
+    })
+}
+
+/// Reads the program for the host's kind, unless it cannot matter.
+async fn offer(probe: &Probe, wanted: &Wanted, request: &Request) -> Result<Artifact, ErrorKind> {
+    if wanted.install == Install::Never || plan::attachable(probe, request).is_some() {
+        return Err(ErrorKind::NotInstalled);
+    }
+    let target = Target::from_uname(&probe.system.os, &probe.system.arch).map_err(ErrorKind::Platform)?;
+    wanted.source.load(target).await.map_err(ErrorKind::Artifact)
+}
+
+struct Run<'a> {
+    remote: &'a dyn Remote,
+    progress: &'a dyn Progress,
+    probe: &'a Probe,
+    home: Option<&'a str>,
+    protocol: VersionRange,
+}
+
+impl Run<'_> {
+    async fn steps(
+        &self,
+        steps: &[Step],
+        artifact: Option<&Artifact>,
+    ) -> Result<(Arrival, Hello, String), Error> {
+        let mut arrival = Arrival::Launched;
+        for step in steps {
+            match step {
+                Step::Attach(hello) => {
+                    self.progress.update(Update::Stage(Stage::Attach));
+                    return Ok((
+                        Arrival::Attached,
+                        hello.as_ref().clone(),
+                        hello.identity.program.clone(),
+                    ));
+                }
+                Step::Install(step) => {
+                    let encoding = if self.probe.tools.has("gzip") {
+                        Encoding::Gzip
+                    } else {
+                        Encoding::Plain
+                    };
+                    if let Some(artifact) = artifact {
+                        self.install(step, artifact, encoding).await?;
+                    }
+                    arrival = Arrival::Installed;
+                }
+                Step::Launch { program } => {
+                    self.progress.update(Update::Stage(Stage::Launch));
+                    let hello = launch::launch(self.remote, program, self.home, self.protocol).await?;
+                    return Ok((arrival, hello, program.clone()));
+                }
+            }
+        }
+        Err(Error::new(
+            Stage::Choose,
+            self.remote.host(),
+            ErrorKind::NotInstalled,
+        ))
+    }
+
+    async fn install(
+        &self,
+        step: &plan::InstallStep,
+        artifact: &Artifact,
+        encoding: Encoding,
+    ) -> Result<(), Error> {
+        let result = install::install(self.remote, step, artifact, encoding, self.progress).await;
+        match result {
+            // A part from before a crash of the host may be rotten. It is gone now, so the next try sends all of it.
+            Err(error) if step.resume.is_some() && matches!(error.kind(), ErrorKind::WrongSum { .. }) => {
+                let whole = plan::InstallStep {
+                    resume: None,
+                    ..step.clone()
+                };
+                install::install(self.remote, &whole, artifact, encoding, self.progress).await
+            }
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What to do, from what a host is and what is wanted. Pure.
+
+use protocol::{Hello, VersionRange};
+
+use crate::{
+    artifact::Artifact,
+    error::ErrorKind,
+    layout,
+    probe::{Directory, Installed, Part, Probe, Proof},
+    prune,
+};
+
+/// Whether programs may be put on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Install {
+    /// When nothing there speaks our protocol.
+    #[default]
+    Auto,
+    /// Whenever this very build is not there.
+    Upload,
+    /// Not at all.
+    Never,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Whether programs may be put there.
+    pub install: Install,
+    /// This program's version.
+    pub version: String,
+    /// Protocol versions this program speaks.
+    pub protocol: VersionRange,
+}
+
+/// One thing to do on the host. Each is one command.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Use the daemon that runs.
+    Attach(Box<Hello>),
+    /// Upload, verify, try, rename and prune.
+    Install(InstallStep),
+    /// Start the daemon of this program, or find it running.
+    Launch {
+        /// Absolute path.
+        program: String,
+    },
+}
+
+/// How to put a program there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstallStep {
+    /// The folder, an absolute path.
+    pub directory: String,
+    /// A part to go on with.
+    pub resume: Option<Part>,
+    /// Names to remove afterwards, unless they run.
+    pub remove: Vec<String>,
+    /// The program that computes SHA-256.
+    pub hash: String,
+}
+
+impl InstallStep {
+    /// Gives the offset in bytes from which the program is sent.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.resume
+            .as_ref()
+            .map_or(0, |part| part.size / layout::BLOCK * layout::BLOCK)
+    }
+}
+
+/// Finds a daemon that runs, is ours and speaks a common protocol version.
+///
+/// With [`Install::Upload`] it must also be of our version.
+#[must_use]
+pub fn attachable(probe: &Probe, request: &Request) -> Option<Hello> {
+    let ours = |home: &Option<String>| home.as_ref().is_some_and(|home| probe.home.contains(home));
+    let fits = |hello: &&Hello| {
+        !hello.draining
+            && hello.protocol.common(request.protocol).is_some()
+            && (request.install != Install::Upload || hello.build.version == request.version)
+    };
+    probe
+        .daemons
+        .iter()
+        .filter(|daemon| daemon.proof == Proof::Runs && ours(&daemon.home))
+        .filter_map(|daemon| daemon.hello.as_ref())
+        .find(fits)
+        .cloned()
+}
+
+/// Decides. `offer` is the program for the host's kind, or why there is none; it is not looked at where nothing may be
+/// installed.
+///
+/// # Errors
+/// The reason why nothing can be done.
+pub fn plan(
+    probe: &Probe,
+    request: &Request,
+    offer: Result<&Artifact, ErrorKind>,
+) -> Result<Vec<Step>, ErrorKind> {
+    if let Some(hello) = attachable(probe, request) {
+        return Ok(vec![Step::Attach(Box::new(hello))]);
+    }
+    let launch = |program: &Installed| {
+        Ok(vec![Step::Launch {
+            program: program.path.clone(),
+        }])
+    };
+    let capable = || probe.installed.iter().find(|program| speaks(program, request));
+    match (request.install, offer) {
+        (Install::Never, _) => {
+            // A program that does not say what it speaks may still do: the launch will tell.
+            let any = || probe.installed.iter().find(|program| program.version().is_some());
+            capable()
+                .or_else(any)
+                .map_or(Err(ErrorKind::NotInstalled), launch)
+        }
+        (install, Ok(artifact)) => {
+            let name = artifact.name();
+            let exact = probe
+                .installed
+                .iter()
+                .find(|p| p.name() == name && p.size == artifact.size());
+            // Another build of the very same version is a developer's older one: not taken for ours.
+            let other =
+                || capable().filter(|p| install == Install::Auto && p.version() != Some(artifact.version()));
+            match exact.or_else(other) {
+                Some(program) => launch(program),
+                None => install_steps(probe, artifact),
+            }
+        }
+        (Install::Auto, Err(reason)) => capable().map_or(Err(reason), launch),
+        (Install::Upload, Err(reason)) => Err(reason),
+    }
+}
+
+fn speaks(program: &Installed, request: &Request) -> bool {
+    program
+        .protocol()
+        .is_some_and(|protocol| protocol.common(request.protocol).is_some())
+}
+
+fn install_steps(probe: &Probe, artifact: &Artifact) -> Result<Vec<Step>, ErrorKind> {
+    let directory = probe.directory.as_ref().ok_or_else(|| no_directory(probe))?;
+    let hash = probe.tools.hash.clone().ok_or(ErrorKind::NoHashTool)?;
+    let fits = |part: &&Part| layout::is_part_of(&part.name, artifact.sum()) && part.size <= artifact.size();
+    let resume = probe
+        .parts
+        .iter()
+        .filter(fits)
+        .max_by_key(|part| part.size)
+        .cloned();
+    enough_space(directory, artifact, resume.as_ref())?;
+    let name = artifact.name();
+    let remove = prune::removable(&probe.installed, &probe.daemons, &directory.path, &name);
+    let program = format!("{}/{name}", directory.path);
+    let install = InstallStep {
+        directory: directory.path.clone(),
+        resume,
+        remove,
+        hash,
+    };
+    Ok(vec![Step::Install(install), Step::Launch { program }])
+}
+
+/// Needs room for the part and for the copy that is verified.
+fn enough_space(directory: &Directory, artifact: &Artifact, resume: Option<&Part>) -> Result<(), ErrorKind> {
+    let need = artifact
+        .size()
+        .saturating_mul(2)
+        .saturating_sub(resume.map_or(0, |part| part.size));
+    let missing = directory.free.map_or(0, |free| need.saturating_sub(free));
+    if missing == 0 {
+        Ok(())
+    } else {
+        Err(ErrorKind::NoSpace {
+            directory: directory.path.clone(),
+            missing,
+        })
+    }
+}
+
+fn no_directory(probe: &Probe) -> ErrorKind {
+    let tried: Vec<String> = probe
+        .refused
+        .iter()
+        .map(|refused| format!("{} {}", refused.path, refused.reason))
+        .collect();
+    ErrorKind::NoDirectory(if tried.is_empty() {
+        "none to try".to_owned()
+    } else {
+        tried.join("; ")
+    })
+}
+
+#[cfg(test)]
+mod tests;

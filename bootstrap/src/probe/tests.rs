@@ -1,0 +1,109 @@
+use protocol::{Build, Identity, VersionRange};
+
+use super::*;
+
+pub(crate) fn hello() -> Hello {
+    Hello {
+        protocol: VersionRange { min: 1, max: 1 },
+        build: Build {
+            version: "0.1.0".into(),
+            target: "x86_64-unknown-linux-gnu".into(),
+        },
+        identity: Identity {
+            instance: serde_json::from_str("\"01890a5d-ac96-774b-bcce-b302099a8057\"").unwrap(),
+            pid: 42,
+            start_time: 777,
+            boot_id: "boot-1".into(),
+            machine: "m".into(),
+            uid: 1000,
+            socket: "/tmp/reasonix-1000-aa/sock".into(),
+            program: "/home/u/.reasonix/bin/reasonix-0.1.0-000000000000".into(),
+        },
+        capabilities: Vec::new(),
+        draining: false,
+    }
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn answer(lines: &[String]) -> Probe {
+    let text: String = lines.iter().map(|line| format!("FFFF {line}\n")).collect();
+    parse(&Answer::parse(&Fence::from_word("FFFF"), text.as_bytes()))
+}
+
+#[test]
+fn reads_a_whole_answer() {
+    let probe = answer(&[
+        "os Linux".into(),
+        "uid 1000".into(),
+        format!("workspace ok {}", hex("/srv/a b\nä")),
+        format!("dir {} 100", hex("/h/bin")),
+        format!("refused {} {}", hex("/n"), hex("is\nfull of eels")),
+        format!(
+            "installed 7 {} {}",
+            hex("/h/bin/x"),
+            hex("reasonix 1.2.3\nprotocol 1..4\n")
+        ),
+        format!("part 65536 {}", hex(".part-a-b")),
+        "part nonsense".into(),
+        "tool gzip".into(),
+        "end 0".into(),
+    ]);
+    assert_eq!(probe.workspace, Some(Workspace::Ready("/srv/a b\nä".into())));
+    assert_eq!(
+        probe.directory,
+        Some(Directory {
+            path: "/h/bin".into(),
+            free: Some(102_400)
+        })
+    );
+    assert_eq!(probe.refused[0].reason, "is full of eels");
+    assert_eq!(
+        (probe.installed[0].version(), probe.installed[0].protocol()),
+        (Some("1.2.3"), Some(VersionRange { min: 1, max: 4 }))
+    );
+    assert_eq!(
+        probe.parts,
+        [Part {
+            name: ".part-a-b".into(),
+            size: 65536
+        }]
+    );
+    assert!(probe.tools.has("gzip") && !probe.tools.has("flock") && probe.system.arch.is_empty());
+}
+
+#[test]
+fn a_daemon_must_be_the_process_it_says() {
+    let stat =
+        |start: u64| format!("42 (odd ) name) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 {start} 1 2");
+    let check = |stat: &str, boot: &str, want| {
+        assert_eq!(prove(&hello().identity, stat, boot), want, "{stat} {boot}");
+    };
+    check(&stat(777), "boot-1", Proof::Runs);
+    check(&stat(778), "boot-1", Proof::Gone);
+    check(&stat(777), "boot-2", Proof::Gone);
+    check("", "boot-1", Proof::Gone);
+    check("alive", "", Proof::Unsure);
+}
+
+#[test]
+fn a_daemons_word_is_read_with_its_home() {
+    let mut record = serde_json::to_value(hello()).unwrap();
+    record["home"] = "/home/u/.reasonix".into();
+    record["later"] = 1.into();
+    let stat = "42 (r) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 1 2";
+    let probe = answer(&[
+        "boot boot-1".into(),
+        format!("daemon {} :{}", hex(&record.to_string()), hex(stat)),
+    ]);
+    let daemon = &probe.daemons[0];
+    assert_eq!(
+        (daemon.home.as_deref(), daemon.proof),
+        (Some("/home/u/.reasonix"), Proof::Runs)
+    );
+    assert_eq!(daemon.hello, Some(hello()));
+    let probe = answer(&[format!("daemon {} :", hex("not json"))]);
+    assert!(probe.daemons[0].hello.is_none());
+}

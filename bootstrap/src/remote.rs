@@ -1,0 +1,107 @@
+//! The one thing asked of a host: run a command.
+
+use std::{fmt, future::Future, pin::Pin, time::Duration};
+
+use tokio::io::AsyncRead;
+
+/// A boxed future, so that [`Remote`] can be used as `dyn Remote`.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A host that runs commands through its user's login shell, as `sshd` does for an exec request.
+pub trait Remote: Send + Sync {
+    /// Names the host for messages.
+    fn host(&self) -> &str;
+
+    /// Runs one command to its end and gives what it said.
+    ///
+    /// Standard input is written while output is read, and closed at its end. A command that stops reading early is
+    /// not an error: its output and status still count. The channel is closed when the future ends or is dropped.
+    ///
+    /// # Errors
+    /// [`RemoteError`] when the command could not be started, did not end in time, or the connection went away.
+    fn exec<'a>(&'a self, exec: Exec<'a>) -> BoxFuture<'a, Result<Output, RemoteError>>;
+}
+
+/// One command to run.
+pub struct Exec<'a> {
+    /// The command line, for the login shell.
+    pub command: &'a str,
+    /// What the command reads. Reading it is how upload progress is seen.
+    pub stdin: Box<dyn AsyncRead + Send + Unpin + 'a>,
+    /// Bytes kept of standard output and of standard error each; the rest is read and dropped.
+    pub keep: usize,
+    /// How long it may take.
+    pub deadline: Deadline,
+}
+
+impl fmt::Debug for Exec<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exec")
+            .field("command", &self.command)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long a command may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// Longest time in which no byte moves either way.
+    pub idle: Duration,
+    /// Longest time altogether.
+    pub total: Duration,
+}
+
+impl Deadline {
+    /// Makes a deadline that only looks at the whole time.
+    #[must_use]
+    pub const fn total(total: Duration) -> Self {
+        Self { idle: total, total }
+    }
+}
+
+/// What a command said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// How it ended.
+    pub status: Status,
+    /// The kept beginning of standard output.
+    pub stdout: Vec<u8>,
+    /// The kept beginning of standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// With an exit code.
+    Exited(u32),
+    /// By a signal of this name, without `SIG` (RFC 4254 section 6.10).
+    Signaled(String),
+    /// The host did not say.
+    Unknown,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exit code {code}"),
+            Self::Signaled(name) => write!(f, "signal {name}"),
+            Self::Unknown => f.write_str("no exit status"),
+        }
+    }
+}
+
+/// A command was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// The connection is gone.
+    #[error("connection lost")]
+    Lost(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The host refused to run commands at all.
+    #[error("the host refused to run a command")]
+    Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Nothing moved, or the command did not end.
+    #[error("no answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+}

@@ -1,0 +1,12 @@
+//! Bootstrap against real shells on this machine, in throwaway homes.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod cuts;
+mod directories;
+mod host;
+mod install;
+mod launch;
+mod over_ssh;
+mod shells;
+mod stand_in;
+mod workspace;
