@@ -1,0 +1,412 @@
+//! Every open session of a daemon. One task owns the table, so opening an id twice gives one session.
+
+use std::{collections::HashMap, sync::Arc};
+
+use protocol::{
+    ErrorBody, ErrorCode, Hello, OpenSession, Preset, SessionId, SessionInfo, SessionList, ShutdownReply,
+    ShutdownRequest,
+};
+use session_store::{Holder, Sessions, StoreError, Summary};
+use stdx::{AbsPath, task::Scope};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::{
+    activity::Activity,
+    actor::Actor,
+    effects::{Executor, Turns},
+    feed::Feed,
+    handle::{Ends, SessionHandle, Status},
+    open::{self, Birth, Opened},
+    parts::{Assembler, SessionParts, Wanted},
+    session::Session,
+};
+
+/// What a manager is made from.
+pub struct ManagerOptions {
+    /// Who this daemon is.
+    pub hello: Hello,
+    /// The folder with all sessions.
+    pub sessions: AbsPath,
+    /// The user's home, for `~` in workspaces.
+    pub user_home: AbsPath,
+    /// What new sessions may do without asking, unless their client says otherwise.
+    pub preset: Preset,
+    /// Builds the parts of sessions.
+    pub assembler: Arc<dyn Assembler>,
+    /// The owner of every session.
+    pub scope: Scope,
+}
+
+/// A handle to the daemon's sessions. Cloning gives another one.
+#[derive(Debug, Clone)]
+pub struct Manager {
+    hello: Arc<Hello>,
+    /// Bounded; opening and listing wait for their turn.
+    requests: mpsc::Sender<Request>,
+    activity: Activity,
+    stopping: watch::Receiver<bool>,
+}
+
+#[derive(Debug)]
+enum Request {
+    Open(OpenSession, oneshot::Sender<Result<SessionHandle, ErrorBody>>),
+    List(oneshot::Sender<Result<SessionList, ErrorBody>>),
+    Shutdown(ShutdownRequest, oneshot::Sender<ShutdownReply>),
+}
+
+impl Manager {
+    /// Starts the task that owns the sessions.
+    #[must_use]
+    pub fn start(options: ManagerOptions) -> Self {
+        let (requests, inbox) = mpsc::channel(64);
+        let (stopping, stopping_seen) = watch::channel(false);
+        let activity = Activity::default();
+        let manager = Self {
+            hello: Arc::new(options.hello.clone()),
+            requests,
+            activity: activity.clone(),
+            stopping: stopping_seen,
+        };
+        let scope = options.scope.clone();
+        let table = Table {
+            store: Sessions::new(options.sessions.as_path()),
+            options,
+            open: HashMap::new(),
+            activity,
+            stopping,
+        };
+        scope.spawn(table.run(inbox));
+        manager
+    }
+
+    /// Gives who this daemon is.
+    #[must_use]
+    pub fn hello(&self) -> Hello {
+        Hello {
+            draining: *self.stopping.borrow(),
+            ..Hello::clone(&self.hello)
+        }
+    }
+
+    /// Opens a new session or resumes one. Doing it again gives the same session.
+    ///
+    /// # Errors
+    /// What the client is told: a workspace that cannot be entered, an unknown model, an id used for another request,
+    /// a session that another daemon holds.
+    pub async fn open(&self, request: OpenSession) -> Result<SessionHandle, ErrorBody> {
+        self.ask(|reply| Request::Open(request, reply)).await?
+    }
+
+    /// Gives an existing session, opening it from its log if needed.
+    ///
+    /// # Errors
+    /// `not_found` when there is none, else as [`Manager::open`].
+    pub async fn get(&self, session: SessionId) -> Result<SessionHandle, ErrorBody> {
+        self.open(OpenSession {
+            session,
+            workspace: None,
+            model: None,
+            preset: None,
+        })
+        .await
+    }
+
+    /// Lists the sessions on disk, the most recently changed first.
+    ///
+    /// # Errors
+    /// `internal` when the folder cannot be read.
+    pub async fn list(&self) -> Result<SessionList, ErrorBody> {
+        self.ask(Request::List).await?
+    }
+
+    /// Asks the daemon to end. Without force it stays while turns run.
+    pub async fn shutdown(&self, request: ShutdownRequest) -> ShutdownReply {
+        let gone = ShutdownReply {
+            stopping: true,
+            running: Vec::new(),
+        };
+        self.ask(|reply| Request::Shutdown(request, reply))
+            .await
+            .unwrap_or(gone)
+    }
+
+    /// Waits until a client has asked the daemon to end.
+    pub async fn shutdown_requested(&self) {
+        // A table that is gone has ended everything already.
+        drop(self.stopping.clone().wait_for(|stopping| *stopping).await);
+    }
+
+    /// Waits until no turn runs.
+    pub async fn wait_for_no_turn(&self) {
+        self.activity.wait_for(|count| count == 0).await;
+    }
+
+    /// Waits until a turn runs.
+    pub async fn wait_for_turn(&self) {
+        self.activity.wait_for(|count| count > 0).await;
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, ErrorBody> {
+        let draining = || ErrorBody {
+            retryable: true,
+            ..ErrorBody::new(ErrorCode::Draining, "the agent is ending")
+                .hint("connect again: another one is started")
+        };
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(request(reply)).await.map_err(|_| draining())?;
+        answer.await.map_err(|_| draining())
+    }
+}
+
+/// The table of open sessions and what new ones are made from.
+struct Table {
+    options: ManagerOptions,
+    store: Sessions,
+    open: HashMap<SessionId, Entry>,
+    activity: Activity,
+    stopping: watch::Sender<bool>,
+}
+
+struct Entry {
+    handle: SessionHandle,
+    request: String,
+}
+
+impl Table {
+    async fn run(mut self, mut inbox: mpsc::Receiver<Request>) {
+        let token = self.options.scope.token().clone();
+        loop {
+            let request = tokio::select! {
+                biased;
+                () = token.cancelled() => return,
+                request = inbox.recv() => request,
+            };
+            // A client that went away asks again; nothing here depends on its hearing the answer.
+            match request {
+                Some(Request::Open(request, reply)) => drop(reply.send(self.open(request).await)),
+                Some(Request::List(reply)) => drop(reply.send(self.list().await)),
+                Some(Request::Shutdown(request, reply)) => drop(reply.send(self.shutdown(request))),
+                None => return,
+            }
+        }
+    }
+
+    async fn open(&mut self, request: OpenSession) -> Result<SessionHandle, ErrorBody> {
+        let hash = open::request_hash(&request);
+        let conflict = || {
+            ErrorBody::new(
+                ErrorCode::Conflict,
+                format!("session {} was opened with another request", request.session),
+            )
+            .hint("use a fresh id for a new session, or resume it by its id alone")
+        };
+        self.open.retain(|_, entry| !entry.handle.is_over());
+        if let Some(entry) = self.open.get(&request.session) {
+            let same = request.workspace.is_none() || entry.request == hash;
+            return if same {
+                Ok(entry.handle.clone())
+            } else {
+                Err(conflict())
+            };
+        }
+        let (session, store) = (request.session, self.store.clone());
+        let found = stdx::task::blocking(move || store.get(&session.to_string())).await;
+        match found.map_err(|error| open::store_error(session, &error))? {
+            Some(dir) => {
+                let (handle, opened_by) = self.resume(session, dir).await?;
+                let same = request.workspace.is_none() || opened_by == hash;
+                self.open.insert(
+                    session,
+                    Entry {
+                        handle: handle.clone(),
+                        request: opened_by,
+                    },
+                );
+                if same { Ok(handle) } else { Err(conflict()) }
+            }
+            None => {
+                let handle = self.create(&request, &hash).await?;
+                self.open.insert(
+                    session,
+                    Entry {
+                        handle: handle.clone(),
+                        request: hash,
+                    },
+                );
+                Ok(handle)
+            }
+        }
+    }
+
+    async fn create(&self, request: &OpenSession, hash: &str) -> Result<SessionHandle, ErrorBody> {
+        let session = request.session;
+        let Some(wanted) = &request.workspace else {
+            let error = ErrorBody::new(ErrorCode::NotFound, format!("there is no session {session}"));
+            return Err(error.hint("list the sessions with `reasonix sessions`"));
+        };
+        let workspace = open::workspace(wanted, &self.options.user_home)?;
+        let scope = self.options.scope.child("session");
+        let wanted = Wanted {
+            session,
+            workspace: workspace.clone(),
+            model: request.model.clone(),
+        };
+        let parts = self.options.assembler.assemble(&wanted, &scope).await?;
+        let (store, holder) = (self.store.clone(), self.holder());
+        let (hash, preset) = (hash.to_owned(), request.preset.unwrap_or(self.options.preset));
+        let (opened, parts) = stdx::task::blocking(move || {
+            let birth = Birth {
+                session,
+                request: hash,
+                workspace: &workspace,
+                preset,
+                parts: &parts,
+            };
+            (open::create(&store, &birth, &holder), parts)
+        })
+        .await;
+        let opened = opened.map_err(|error| open::store_error(session, &error))?;
+        Ok(self.launch(session, opened, parts, scope))
+    }
+
+    async fn resume(
+        &self,
+        session: SessionId,
+        dir: session_store::SessionDir,
+    ) -> Result<(SessionHandle, String), ErrorBody> {
+        let (holder, instance) = (self.holder(), self.options.hello.identity.instance);
+        let resumed = stdx::task::blocking(move || open::resume(&dir, session, instance, &holder)).await;
+        let (opened, notices) = resumed.map_err(|error| open::store_error(session, &error))?;
+        for notice in notices {
+            tracing::warn!(%session, %notice, "the session's log is damaged");
+        }
+        let Some(first) = opened.state.opened.clone() else {
+            let message = format!("the log of session {session} has lost its first record");
+            return Err(ErrorBody::new(ErrorCode::Internal, message).hint("open a new session"));
+        };
+        let workspace = open::still_there(&first.workspace)?;
+        let scope = self.options.scope.child("session");
+        let wanted = Wanted {
+            session,
+            workspace,
+            model: Some(first.model.clone()),
+        };
+        let mut parts = self.options.assembler.assemble(&wanted, &scope).await?;
+        if let Some(prefix) = &opened.state.prefix {
+            // The prefix of a session never changes, whatever its files say today: the vendor's cache depends on it.
+            parts.turn.set_prefix(&prefix.system, &prefix.context);
+        }
+        Ok((self.launch(session, opened, parts, scope), first.request))
+    }
+
+    /// Starts the session's task.
+    fn launch(&self, session: SessionId, opened: Opened, parts: SessionParts, scope: Scope) -> SessionHandle {
+        let Opened {
+            lease,
+            log,
+            state,
+            view,
+            recovered,
+            changed_at,
+            title,
+        } = opened;
+        let feed = Feed::new(state.last, log.reader());
+        let status = Status {
+            phase: view.phase,
+            title,
+            changed_at,
+        };
+        let (
+            handle,
+            Ends {
+                mailbox,
+                status,
+                ended,
+            },
+        ) = SessionHandle::new(session, &view.session.workspace, Arc::clone(&feed), status);
+        // Bounded: a turn that is faster than its session's disk waits.
+        let (reports_in, reports) = mpsc::channel(128);
+        let machine = Session::new(state, recovered);
+        let turns = Turns::new(
+            parts,
+            &machine.posture(),
+            reports_in,
+            scope.clone(),
+            self.activity.clone(),
+        );
+        let executor = Executor::new(log, view, feed, status, turns);
+        let actor = Actor {
+            session: machine,
+            executor,
+            mailbox,
+            reports,
+            ended,
+        };
+        self.options.scope.spawn(async move {
+            actor.run(scope).await;
+            drop(lease);
+        });
+        handle
+    }
+
+    async fn list(&self) -> Result<SessionList, ErrorBody> {
+        let store = self.store.clone();
+        let listed: Result<Vec<Summary>, StoreError> = stdx::task::blocking(move || store.list()).await;
+        let listed = listed.map_err(|error| {
+            ErrorBody::new(ErrorCode::Internal, format!("could not list sessions: {error}"))
+        })?;
+        Ok(SessionList {
+            sessions: listed
+                .into_iter()
+                .filter_map(|summary| self.info(summary))
+                .collect(),
+        })
+    }
+
+    fn info(&self, summary: Summary) -> Option<SessionInfo> {
+        let session: SessionId = summary.session.id.parse().ok()?;
+        if let Some(entry) = self.open.get(&session).filter(|entry| !entry.handle.is_over()) {
+            return Some(entry.handle.info());
+        }
+        Some(SessionInfo {
+            session,
+            workspace: summary.workspace.unwrap_or_default(),
+            title: summary.title.unwrap_or_default(),
+            changed_at: summary.last_at.unwrap_or(0),
+            phase: None,
+        })
+    }
+
+    fn shutdown(&self, request: ShutdownRequest) -> ShutdownReply {
+        let busy = |entry: &Entry| {
+            entry
+                .handle
+                .info()
+                .phase
+                .and_then(protocol::Phase::turn)
+                .is_some()
+        };
+        let running: Vec<SessionId> = self
+            .open
+            .iter()
+            .filter(|(_, entry)| busy(entry))
+            .map(|(id, _)| *id)
+            .collect();
+        let stopping = request.force || running.is_empty();
+        if stopping {
+            self.stopping.send_replace(true);
+        }
+        ShutdownReply { stopping, running }
+    }
+
+    fn holder(&self) -> Holder {
+        let identity = &self.options.hello.identity;
+        Holder {
+            instance: identity.instance.to_string(),
+            pid: identity.pid,
+            start_time: identity.start_time,
+            boot_id: identity.boot_id.clone(),
+            socket: Some(identity.socket.clone()).filter(|socket| !socket.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Domain to wire: the only place that turns records into events.
+
+use conversation::{AssistantMessage, CallOutcome, FailureKind, PauseReason, TurnId, TurnOutcome, Usage};
+use protocol::{
+    Answer, CallView, CommandId, Event, EventEnvelope, InstanceId, OpenPrompt, Outcome, Preset, PromptEvent,
+    PromptId, SessionEvent, SessionId, ToolEvent, TurnEvent, UsageView,
+};
+use session_store::record::{CallRecord, CausedBy, PromptRecord, Record, SessionRecord, TurnRecord};
+
+/// Projects the record with number `n` to the event with the same number.
+pub(crate) fn event(n: u64, at: u64, record: &Record) -> EventEnvelope {
+    let event = match record {
+        Record::Session(record) => Event::Session(session(record)),
+        Record::Turn(record) => Event::Turn(turn(record)),
+        Record::Call(record) => Event::Tool(call(record)),
+        Record::Prompt(record) => Event::Prompt(prompt(record)),
+        Record::Unknown { .. } => Event::Unknown,
+    };
+    EventEnvelope { n, at, event }
+}
+
+/// Gives the wire's view of token counts.
+pub(crate) fn usage(usage: Usage) -> UsageView {
+    UsageView {
+        input: usage.input,
+        cached: usage.cached,
+        output: usage.output,
+    }
+}
+
+fn session(record: &SessionRecord) -> SessionEvent {
+    match record {
+        SessionRecord::Opened {
+            id,
+            workspace,
+            model,
+            preset,
+            ..
+        } => SessionEvent::Opened {
+            session: SessionId(id.parse().unwrap_or_default()),
+            workspace: workspace.clone(),
+            model: model.clone(),
+            preset: preset_named(preset),
+        },
+        SessionRecord::Prefix { system, .. } => SessionEvent::PrefixMade {
+            system_bytes: system.len() as u64,
+        },
+        SessionRecord::PresetChanged { preset, by } => SessionEvent::PresetChanged {
+            preset: preset_named(preset),
+            command: command(by),
+        },
+        SessionRecord::Ignored { by, reason } => SessionEvent::CommandIgnored {
+            command: command(by),
+            reason: reason.clone(),
+        },
+        SessionRecord::Resumed { instance } => SessionEvent::Resumed {
+            instance: InstanceId(instance.parse().unwrap_or_default()),
+        },
+        SessionRecord::Closed { by } => SessionEvent::Closed { command: command(by) },
+    }
+}
+
+fn turn(record: &TurnRecord) -> TurnEvent {
+    match record {
+        TurnRecord::Submitted { turn, text, by, .. } => TurnEvent::Submitted {
+            turn: turn_id(*turn),
+            text: text.clone(),
+            command: command(by),
+        },
+        TurnRecord::Started { turn } => TurnEvent::Started { turn: turn_id(*turn) },
+        TurnRecord::Partial {
+            turn,
+            item,
+            offset,
+            text,
+        } => TurnEvent::Partial {
+            turn: turn_id(*turn),
+            item: item.0,
+            offset: *offset,
+            text: text.clone(),
+        },
+        TurnRecord::Discarded { turn, item, reason } => TurnEvent::Discarded {
+            turn: turn_id(*turn),
+            item: item.0,
+            reason: reason.clone(),
+        },
+        TurnRecord::Assistant { turn, item, message } => assistant(*turn, item.0, message),
+        TurnRecord::CancelRequested { turn, by } => TurnEvent::CancelRequested {
+            turn: turn_id(*turn),
+            command: command(by),
+        },
+        TurnRecord::Ended {
+            turn,
+            outcome: how,
+            usage: used,
+        } => TurnEvent::Ended {
+            turn: turn_id(*turn),
+            outcome: outcome(how),
+            usage: usage(*used),
+        },
+    }
+}
+
+fn assistant(turn: TurnId, item: u64, message: &AssistantMessage) -> TurnEvent {
+    let calls = message.calls.iter().map(|call| CallView {
+        id: call.id.0.clone(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    });
+    TurnEvent::Assistant {
+        turn: turn_id(turn),
+        item,
+        text: message.text.clone(),
+        reasoning: message.reasoning.clone(),
+        calls: calls.collect(),
+        usage: message.usage.map(usage),
+    }
+}
+
+fn call(record: &CallRecord) -> ToolEvent {
+    match record {
+        CallRecord::Started { turn, call } => ToolEvent::Started {
+            turn: turn_id(*turn),
+            call: call.0.clone(),
+        },
+        CallRecord::Finished { turn, result } => ToolEvent::Finished {
+            turn: turn_id(*turn),
+            call: result.call.0.clone(),
+            outcome: call_outcome(result.outcome),
+            output: result.content.clone(),
+        },
+    }
+}
+
+fn prompt(record: &PromptRecord) -> PromptEvent {
+    match record {
+        PromptRecord::Opened {
+            prompt,
+            turn,
+            call,
+            tool,
+            subject,
+            reason,
+            scope,
+        } => PromptEvent::Opened {
+            prompt: OpenPrompt {
+                id: PromptId(*prompt),
+                turn: turn_id(*turn),
+                call: call.0.clone(),
+                tool: tool.clone(),
+                subject: subject.clone(),
+                reason: reason.clone(),
+                scope: scope.clone(),
+            },
+        },
+        PromptRecord::Answered { prompt, answer, by } => PromptEvent::Answered {
+            prompt: PromptId(*prompt),
+            answer: answer_named(answer),
+            command: command(by),
+        },
+        PromptRecord::Withdrawn { prompt, reason } => PromptEvent::Withdrawn {
+            prompt: PromptId(*prompt),
+            reason: reason.clone(),
+        },
+    }
+}
+
+fn outcome(outcome: &TurnOutcome) -> Outcome {
+    match outcome {
+        TurnOutcome::Completed => Outcome::Completed,
+        TurnOutcome::Cancelled => Outcome::Cancelled,
+        TurnOutcome::Interrupted => Outcome::Interrupted,
+        TurnOutcome::Paused {
+            reason: PauseReason::MaxSteps,
+        } => Outcome::Paused {
+            reason: "the limit of tool rounds was reached".to_owned(),
+        },
+        TurnOutcome::Failed(failure) => Outcome::Failed {
+            kind: failure_kind(failure.kind).to_owned(),
+            message: failure.message.clone(),
+            hint: failure.hint.clone(),
+        },
+    }
+}
+
+fn failure_kind(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::ModelAccess => "model_access",
+        FailureKind::ModelUnreachable => "model_unreachable",
+        FailureKind::ModelProtocol => "model_protocol",
+        FailureKind::ModelRefused => "model_refused",
+        FailureKind::Internal => "internal",
+    }
+}
+
+fn call_outcome(outcome: CallOutcome) -> protocol::CallOutcome {
+    match outcome {
+        CallOutcome::Ok => protocol::CallOutcome::Ok,
+        CallOutcome::Failed => protocol::CallOutcome::Failed,
+        CallOutcome::Denied => protocol::CallOutcome::Denied,
+        CallOutcome::Cancelled => protocol::CallOutcome::Cancelled,
+        CallOutcome::Interrupted => protocol::CallOutcome::Interrupted,
+        CallOutcome::Unknown => protocol::CallOutcome::Unknown,
+    }
+}
+
+fn turn_id(turn: TurnId) -> protocol::TurnId {
+    protocol::TurnId(turn.0)
+}
+
+/// Gives the command's id; a log that was edited by hand gives the nil id rather than an unreadable session.
+fn command(by: &CausedBy) -> CommandId {
+    CommandId(by.id.parse().unwrap_or_default())
+}
+
+/// Gives the preset of a log; one this version does not know is the strictest.
+pub(crate) fn preset_named(name: &str) -> Preset {
+    name.parse().unwrap_or(Preset::ReadOnly)
+}
+
+fn answer_named(name: &str) -> Answer {
+    match name {
+        "allow_once" => Answer::AllowOnce,
+        "allow_session" => Answer::AllowSession,
+        _ => Answer::Deny,
+    }
+}

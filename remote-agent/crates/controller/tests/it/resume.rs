@@ -1,0 +1,105 @@
+//! Opening again: the same request, another one, after a restart.
+
+use protocol::{ErrorCode, OpenSession, Preset, SessionId, ShutdownRequest};
+use scripted_model::{Reply, Scenario};
+
+use crate::rig::{Rig, is_end, submit, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_is_idempotent_and_conflicts_are_named() {
+    let rig = Rig::new(Scenario::new().say("x").repeated()).await;
+    let session = SessionId::fresh();
+    let request = OpenSession {
+        session,
+        workspace: Some(rig.work()),
+        model: None,
+        preset: None,
+    };
+    let first = rig.manager.open(request.clone()).await.unwrap();
+    let again = rig.manager.open(request.clone()).await.unwrap();
+    assert_eq!(first.newest(), again.newest());
+    let other = OpenSession {
+        preset: Some(Preset::ReadOnly),
+        ..request.clone()
+    };
+    assert_eq!(
+        rig.manager.open(other).await.unwrap_err().code,
+        ErrorCode::Conflict
+    );
+    let unknown = rig.manager.get(SessionId::fresh()).await.unwrap_err();
+    assert_eq!(unknown.code, ErrorCode::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_that_cannot_be_entered_is_refused_never_replaced() {
+    let rig = Rig::new(Scenario::new()).await;
+    std::fs::write(rig.dir.path().join("file"), "").unwrap();
+    let missing = rig.dir.path().join("missing").display().to_string();
+    let file = rig.dir.path().join("file").display().to_string();
+    for workspace in [missing.as_str(), file.as_str(), "relative/path", "~other/x"] {
+        let request = OpenSession {
+            session: SessionId::fresh(),
+            workspace: Some(workspace.to_owned()),
+            model: None,
+            preset: None,
+        };
+        let error = rig.manager.open(request).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::Workspace, "{workspace}");
+        assert!(error.message.contains(workspace), "{}", error.message);
+        assert!(error.hint.is_some());
+    }
+    assert!(
+        rig.manager.list().await.unwrap().sessions.is_empty(),
+        "nothing was made"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_continues_the_conversation_with_the_same_prefix() {
+    let scenario = Scenario::new()
+        .say("first")
+        .reply(Reply::new().say("second").when("again"));
+    let mut rig = Rig::new(scenario).await;
+    let (id, session) = rig.open(Preset::WorkspaceWrite).await;
+    let mut events = session.subscribe(0);
+    submit(&session, "go").await;
+    until(&mut events, is_end).await;
+    let before = session.newest();
+    rig.restart().await;
+    assert!(
+        events.next().await.is_none(),
+        "the old daemon's followers are told"
+    );
+
+    let listed = rig.manager.list().await.unwrap().sessions;
+    assert_eq!((listed[0].session, listed[0].title.as_str()), (id, "go"));
+    let session = rig.manager.get(id).await.unwrap();
+    assert_eq!(session.newest(), before + 1, "resumed is on record");
+    let mut events = session.subscribe(before);
+    submit(&session, "again").await;
+    until(&mut events, is_end).await;
+    let requests = rig.model.requests();
+    let (one, two) = (requests[0].messages(), requests[1].messages());
+    assert_eq!(one, &two[..one.len()], "the second request begins with the first");
+    assert_eq!(two.len(), one.len() + 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_waits_for_turns_unless_forced() {
+    let scenario = Scenario::new().reply(Reply::new().gate("held").say("x"));
+    let rig = Rig::new(scenario).await;
+    let (id, session) = rig.open(Preset::WorkspaceWrite).await;
+    submit(&session, "go").await;
+    rig.model.wait_for_requests(1).await;
+    let refused = rig.manager.shutdown(ShutdownRequest { force: false }).await;
+    assert!(!refused.stopping);
+    assert_eq!(refused.running, [id]);
+    assert!(
+        rig.manager
+            .shutdown(ShutdownRequest { force: true })
+            .await
+            .stopping
+    );
+    rig.manager.shutdown_requested().await;
+    assert!(rig.manager.hello().draining);
+}
