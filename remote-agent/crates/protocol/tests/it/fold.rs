@@ -227,15 +227,13 @@ impl Agent {
                 self.delta(DeltaTarget::Reasoning { item: self.item }, offset, piece);
             }
             Step::Checkpoint => self.checkpoint(turn),
-            Step::Retry => {
-                if self.streaming.take().is_some() {
-                    let item = self.item;
-                    self.turn(TurnEvent::Discarded {
-                        turn,
-                        item,
-                        reason: "again".into(),
-                    });
-                }
+            Step::Retry if self.streaming.take().is_some() => {
+                let item = self.item;
+                self.turn(TurnEvent::Discarded {
+                    turn,
+                    item,
+                    reason: "again".into(),
+                });
             }
             Step::Answer { calls } => {
                 let (text, reasoning, _) = self.stream().clone();

@@ -10,9 +10,9 @@ use crate::samples;
 fn check<T: DeserializeOwned>(mut value: Value, pointer: &str, max: usize) {
     let fits = "x".repeat(max);
     *value.pointer_mut(pointer).unwrap() = Value::String(fits.clone());
-    serde_json::from_value::<T>(value.clone())
-        .map(drop)
-        .unwrap_or_else(|error| panic!("{pointer} of {max} bytes: {error}"));
+    if let Err(error) = serde_json::from_value::<T>(value.clone()) {
+        panic!("{pointer} of {max} bytes: {error}");
+    }
     *value.pointer_mut(pointer).unwrap() = Value::String(fits + "x");
     let Err(error) = serde_json::from_value::<T>(value) else {
         panic!("{pointer} of {} bytes was accepted", max + 1);
@@ -21,11 +21,13 @@ fn check<T: DeserializeOwned>(mut value: Value, pointer: &str, max: usize) {
 }
 
 fn sample(kind: &str, variant: &str) -> Value {
-    samples::all()
+    let found = samples::all()
         .into_iter()
-        .find(|(k, v, _)| *k == kind && v == variant)
-        .map(|(_, _, value)| value)
-        .unwrap_or_else(|| panic!("no sample {kind}-{variant}"))
+        .find(|(k, v, _)| *k == kind && v == variant);
+    let Some((_, _, value)) = found else {
+        panic!("no sample {kind}-{variant}");
+    };
+    value
 }
 
 #[test]

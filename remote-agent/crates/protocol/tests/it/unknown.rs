@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-fn event(event: Value) -> Event {
+fn event(event: &Value) -> Event {
     let frame = json!({"frame": "event", "n": 1, "at": 0, "event": event});
     match serde_json::from_value(frame).unwrap() {
         Frame::Event(envelope) => envelope.event,
@@ -20,7 +20,10 @@ fn event(event: Value) -> Event {
 fn frames_topics_and_types_of_a_newer_version_are_unknown() {
     let frame: Frame = serde_json::from_value(json!({"frame": "hologram", "x": [1, {"y": null}]})).unwrap();
     assert_eq!(frame, Frame::Unknown);
-    assert_eq!(event(json!({"topic": "weather", "type": "rain"})), Event::Unknown);
+    assert_eq!(
+        event(&json!({"topic": "weather", "type": "rain"})),
+        Event::Unknown
+    );
     let cases = [
         ("session", Event::Session(SessionEvent::Unknown)),
         ("turn", Event::Turn(TurnEvent::Unknown)),
@@ -28,7 +31,8 @@ fn frames_topics_and_types_of_a_newer_version_are_unknown() {
         ("prompt", Event::Prompt(PromptEvent::Unknown)),
     ];
     for (topic, expected) in cases {
-        let got = event(json!({"topic": topic, "type": "newer", "turn": "not a number", "more": {"a": [1]}}));
+        let got =
+            event(&json!({"topic": topic, "type": "newer", "turn": "not a number", "more": {"a": [1]}}));
         assert_eq!(got, expected);
     }
 }

@@ -1,0 +1,266 @@
+//! The handle to one agent, and the task that owns its connection.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use protocol::{
+    Hello, OpenSession, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest, hello, limits,
+};
+use serde::de::DeserializeOwned;
+use stdx::task::Scope;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use crate::{
+    call::Call, connection::Connection, connector::Connector, error::Error, session::SessionClient,
+    watched::Life,
+};
+
+/// Times and counts of a client.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How often an idle connection gives the other side a reason to say something.
+    pub keepalive: Duration,
+    /// A connection on which not a byte came for this long is given up.
+    pub dead_after: Duration,
+    /// An event stream on which not a byte came for this long is given up. The agent sends something every 10 s.
+    pub stream_silence: Duration,
+    /// How often a request is sent in all before its connection failures are reported.
+    pub attempts: u32,
+    /// The wait before the second attempt; it doubles each time.
+    pub retry_delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            keepalive: Duration::from_secs(5),
+            dead_after: Duration::from_secs(15),
+            stream_silence: Duration::from_secs(30),
+            attempts: 3,
+            retry_delay: Duration::from_millis(200),
+        }
+    }
+}
+
+/// A handle to one agent. Cloning gives another handle to the same connection.
+///
+/// Every request here is safe to repeat, so a connection that fails in between is opened again and the request sent
+/// once more, up to [`Options::attempts`] times.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// Asks the owner of the connection for it. Bounded; who finds it full waits.
+    wanted: mpsc::Sender<Wanted>,
+    options: Options,
+    event_streams: Arc<Semaphore>,
+    life: Arc<Life>,
+}
+
+/// A request for the connection.
+type Wanted = oneshot::Sender<Result<Connection, Error>>;
+
+impl Agent {
+    /// Makes a handle; nothing is dialled before the first request. The connection's tasks belong to `scope` and end
+    /// with the last handle.
+    #[must_use]
+    pub fn new(connector: impl Connector, options: Options, scope: &Scope) -> Self {
+        let (wanted, requests) = mpsc::channel(16);
+        let life = Arc::new(Life::new());
+        let owner = Owner {
+            connector: Box::new(connector),
+            options: options.clone(),
+            scope: scope.child("agent connection"),
+            life: Arc::clone(&life),
+        };
+        scope.spawn(owner.run(requests));
+        let event_streams = Arc::new(Semaphore::new(limits::http2::EVENT_STREAMS as usize));
+        let inner = Inner {
+            wanted,
+            options,
+            event_streams,
+            life,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Asks who the agent is, and checks that it can be spoken with.
+    ///
+    /// # Errors
+    /// [`Error::NoCommonVersion`], or as for every request.
+    pub async fn hello(&self) -> Result<Hello, Error> {
+        check_versions(self.call(&hello_call()).await?)
+    }
+
+    /// Measures a round trip: one hello on the connection, within `deadline`, without a second attempt.
+    ///
+    /// # Errors
+    /// [`Error::Stalled`] when the deadline passes, or as for [`Agent::hello`].
+    pub async fn ping(&self, deadline: Duration) -> Result<Duration, Error> {
+        let connection = self.connection();
+        let exchange = async {
+            let connection = connection.await?;
+            let start = stdx::clock::monotonic();
+            check_versions(hello_call().once(&connection).await?)?;
+            Ok(start.elapsed())
+        };
+        match tokio::time::timeout(deadline, exchange).await {
+            Ok(result) => result,
+            Err(_) => Err(Error::Stalled {
+                what: "the agent".to_owned(),
+                after: deadline,
+            }),
+        }
+    }
+
+    /// Lists the sessions on the agent's machine, the most recently changed first.
+    ///
+    /// # Errors
+    /// As for every request: [`Error::Connection`], [`Error::Agent`], [`Error::Protocol`].
+    pub async fn sessions(&self) -> Result<SessionList, Error> {
+        self.call(&Call::get("the list of sessions", "/v1/sessions"))
+            .await
+    }
+
+    /// Opens a new session, or resumes one. Repeating it is harmless.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn open_session(&self, request: &OpenSession) -> Result<SessionInfo, Error> {
+        let what = format!("session {}", request.session);
+        self.call(&Call::post(what, "/v1/sessions", request)?).await
+    }
+
+    /// Gives a handle to one session; nothing is asked yet.
+    #[must_use]
+    pub fn session(&self, session: SessionId) -> SessionClient {
+        SessionClient::new(self.clone(), session)
+    }
+
+    /// Asks the daemon to end.
+    ///
+    /// # Errors
+    /// As for every request. A connection that ends before the answer came may mean that it did end.
+    pub async fn shutdown(&self, request: ShutdownRequest) -> Result<ShutdownReply, Error> {
+        let call = Call::post("its end", "/v1/shutdown", &request)?;
+        // Not repeated: a second try could reach, or start, another daemon.
+        call.once(&self.connection().await?).await
+    }
+
+    /// Gives the monotonic time at which the last byte came from the agent; `None` before the first connection.
+    #[must_use]
+    pub fn last_heard(&self) -> Option<Instant> {
+        self.inner.life.last_heard()
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// Sends a request that may be repeated, again after connection failures.
+    pub(crate) async fn call<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
+        let mut delay = self.inner.options.retry_delay;
+        let mut attempt = 1;
+        loop {
+            let result = match self.connection().await {
+                Ok(connection) => call.once(&connection).await,
+                Err(error) => Err(error),
+            };
+            match result {
+                Err(error) if error.is_transient() && attempt < self.inner.options.attempts => {
+                    tracing::debug!(%error, attempt, what = call.what, "trying again");
+                    tokio::time::sleep(delay).await;
+                    delay = delay.saturating_mul(2);
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Gives a connection that was alive a moment ago, dialling when there is none.
+    pub(crate) async fn connection(&self) -> Result<Connection, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.inner.wanted.send(reply).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    /// Takes one of the event streams that a connection may have, so that other requests always find room.
+    pub(crate) fn event_stream_permit(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let permits = Arc::clone(&self.inner.event_streams);
+        permits.try_acquire_owned().map_err(|_| Error::TooManyStreams)
+    }
+}
+
+fn hello_call() -> Call {
+    Call::get("its hello", "/v1/hello")
+}
+
+fn check_versions(hello: Hello) -> Result<Hello, Error> {
+    match hello::VERSIONS.common(hello.protocol) {
+        Some(_) => Ok(hello),
+        None => Err(Error::NoCommonVersion {
+            ours: hello::VERSIONS,
+            theirs: hello.protocol,
+        }),
+    }
+}
+
+fn closed() -> Error {
+    Error::connection("reach the agent", std::io::Error::other("this client is closed"))
+}
+
+/// The owner of the connection.
+struct Owner {
+    connector: Box<dyn Connector>,
+    options: Options,
+    scope: Scope,
+    life: Arc<Life>,
+}
+
+impl Owner {
+    async fn run(self, mut requests: mpsc::Receiver<Wanted>) {
+        let token = self.scope.token().clone();
+        let mut current: Option<Connection> = None;
+        loop {
+            let wanted = tokio::select! {
+                biased;
+                () = token.cancelled() => break,
+                wanted = requests.recv() => wanted,
+            };
+            let Some(wanted) = wanted else { break };
+            let result = match current.take().filter(|connection| !connection.is_closed()) {
+                Some(connection) => Ok(connection),
+                None => tokio::select! {
+                    biased;
+                    () = token.cancelled() => break,
+                    result = self.dial() => result,
+                },
+            };
+            current = result.as_ref().ok().cloned();
+            // Everybody who asked meanwhile gets the same answer: one dead host is not dialled once per request.
+            while let Ok(waiting) = requests.try_recv() {
+                // Who no longer waits needs no answer.
+                drop(waiting.send(result.clone()));
+            }
+            drop(wanted.send(result));
+        }
+        if let Some(connection) = current {
+            connection.close();
+        }
+    }
+
+    async fn dial(&self) -> Result<Connection, Error> {
+        let stream = self.connector.connect().await;
+        let stream = stream.map_err(|error| Error::connection("connect to the agent", error))?;
+        self.life.mark();
+        Connection::start(stream, &self.life, &self.options, &self.scope).await
+    }
+}

@@ -1,0 +1,121 @@
+//! One HTTP/2 connection over one byte stream, and its end.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::{body::Incoming, client::conn::http2};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use protocol::limits::http2 as limits;
+use stdx::task::Scope;
+
+use crate::{
+    agent::Options,
+    connector::ByteStream,
+    error::Error,
+    watched::{Life, Watched},
+};
+
+/// HTTP/2 pings are only a reason for the other side to say something; whether it is dead is decided on bytes, so
+/// that a pong behind a long queue of data on a slow line does not count as silence. This bound is never the first.
+const PONG_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3600);
+
+/// A connection. Cloning gives another handle to the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    sender: http2::SendRequest<Full<Bytes>>,
+    scope: Scope,
+    nonsense: Arc<OnceLock<String>>,
+}
+
+impl Connection {
+    /// Starts HTTP/2 on a byte stream.
+    pub(crate) async fn start(
+        stream: Box<dyn ByteStream>,
+        life: &Arc<Life>,
+        options: &Options,
+        scope: &Scope,
+    ) -> Result<Self, Error> {
+        let scope = scope.child("connection");
+        let nonsense = Arc::default();
+        let io = Watched::new(stream, Arc::clone(life), Arc::clone(&nonsense));
+        let mut builder = http2::Builder::new(Tasks(scope.clone()));
+        builder
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(limits::STREAM_WINDOW)
+            .initial_connection_window_size(limits::CONNECTION_WINDOW)
+            .max_frame_size(limits::FRAME)
+            .max_header_list_size(limits::HEADERS)
+            .keep_alive_interval(options.keepalive)
+            .keep_alive_timeout(PONG_TIMEOUT)
+            .keep_alive_while_idle(true);
+        let (sender, driver) = builder
+            .handshake(TokioIo::new(io))
+            .await
+            .map_err(|error| Error::connection("start HTTP/2 with the agent", error))?;
+        let (life, dead_after, owner) = (Arc::clone(life), options.dead_after, scope.clone());
+        scope.spawn(async move {
+            tokio::select! {
+                biased;
+                () = owner.token().cancelled() => {}
+                () = life.silence(dead_after) => tracing::debug!(?dead_after, "nothing heard: connection given up"),
+                result = driver => tracing::debug!(?result, "connection ended"),
+            }
+            // The connection's own tasks must not outlive it: requests under way fail now instead of waiting.
+            owner.cancel();
+        });
+        Ok(Self {
+            sender,
+            scope,
+            nonsense,
+        })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed() || self.scope.token().is_cancelled()
+    }
+
+    pub(crate) fn close(&self) {
+        self.scope.cancel();
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn send(
+        &self,
+        what: &str,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Error> {
+        let sent = self.sender.clone().send_request(request).await;
+        sent.map_err(|error| self.failure(what, error))
+    }
+
+    /// Says why this connection failed while `what` was being asked.
+    pub(crate) fn failure(&self, what: &str, error: hyper::Error) -> Error {
+        match self.nonsense.get() {
+            Some(said) => Error::protocol(what, said),
+            None => Error::connection(format!("ask the agent for {what}"), error),
+        }
+    }
+}
+
+/// Runs the tasks of a connection inside its scope, and ends them with it.
+#[derive(Clone)]
+struct Tasks(Scope);
+
+impl<F> hyper::rt::Executor<F> for Tasks
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, task: F) {
+        let token = self.0.token().clone();
+        self.0.spawn(async move {
+            tokio::select! {
+                biased;
+                () = token.cancelled() => {}
+                _output = task => {}
+            }
+        });
+    }
+}
