@@ -4,7 +4,7 @@ use protocol::{Hello, VersionRange};
 
 use crate::{
     artifact::{Artifact, ArtifactSource},
-    error::{Error, ErrorKind, Stage},
+    error::{Error, ErrorKind, Stage, Trace},
     install, launch,
     payload::Encoding,
     plan::{self, Install, Request, Step},
@@ -111,7 +111,13 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
     };
     let probe = probe::probe(remote, &ask).await?;
     progress.update(Update::Stage(Stage::Choose));
-    let refuse = |kind| Error::new(Stage::Choose, remote.host(), kind);
+    let refuse = |kind| {
+        let trace = Trace {
+            stderr: probe.stderr.clone(),
+            ..Trace::default()
+        };
+        Error::new(Stage::Choose, remote.host(), kind).with_trace(trace)
+    };
     let workspace = match &probe.workspace {
         None => None,
         Some(Workspace::Ready(path)) => Some(path.clone()),
@@ -122,17 +128,11 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
         version: wanted.source.version.clone(),
         protocol: wanted.protocol,
     };
-    let artifact = offer(&probe, wanted, &request).await;
-    let steps = match &artifact {
-        Ok(artifact) => plan::plan(&probe, &request, Ok(artifact)),
-        Err(_) => plan::plan(&probe, &request, Err(ErrorKind::NotInstalled)),
+    let (steps, artifact) = match offer(&probe, wanted, &request).await {
+        Ok(artifact) => (plan::plan(&probe, &request, Ok(&artifact)), Some(artifact)),
+        Err(kind) => (plan::plan(&probe, &request, Err(kind)), None),
     };
-    let steps = match (steps, &artifact) {
-        (Ok(steps), _) => steps,
-        (Err(kind), Ok(_)) => return Err(refuse(kind)),
-        // No program could be offered and none there would do: the first is the cause.
-        (Err(_), Err(_)) => return Err(refuse(artifact.err().unwrap_or(ErrorKind::NotInstalled))),
-    };
+    let steps = steps.map_err(refuse)?;
     let home = wanted.home.as_ref().and(probe.home.first()).cloned();
     let run = Run {
         remote,
@@ -141,7 +141,7 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
         home: home.as_deref(),
         protocol: wanted.protocol,
     };
-    let (arrival, hello, program) = run.steps(&steps, artifact.as_ref().ok()).await?;
+    let (arrival, hello, program) = run.steps(&steps, artifact.as_ref()).await?;
     Ok(Ready {
         arrival,
         hello,

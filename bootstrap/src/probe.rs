@@ -40,6 +40,8 @@ pub struct Probe {
     pub daemons: Vec<Daemon>,
     /// What it can do.
     pub tools: Tools,
+    /// The first lines of what the questions themselves put on standard error.
+    pub stderr: Vec<String>,
 }
 
 /// What a host is. Texts are empty where it did not say.
@@ -243,7 +245,11 @@ pub async fn probe(remote: &dyn Remote, ask: &Ask<'_>) -> Result<Probe, Error> {
         .map_err(|error| fail(ErrorKind::Remote(error)))?;
     let answer = Answer::parse(&fence, &output.stdout);
     check(&answer, &output, &fail)?;
-    Ok(parse(&answer))
+    let stderr = answer::stderr_lines(answer::stderr_after_mark(&fence, &output.stderr));
+    Ok(Probe {
+        stderr,
+        ..parse(&answer)
+    })
 }
 
 /// What to ask beside what is always asked.
@@ -323,6 +329,7 @@ fn parse(answer: &Answer) -> Probe {
             hash: answer.get("hash").map(str::to_owned),
         },
         system,
+        stderr: Vec::new(),
     }
 }
 

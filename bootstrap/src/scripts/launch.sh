@@ -4,7 +4,6 @@ if [ -n "$rx_home" ]; then
   REASONIX_HOME=$rx_home
   export REASONIX_HOME
 fi
-# What the command itself says on standard error begins here; before it is start-up noise.
-printf '\n%s stderr\n' "$rx_fence" >&2
+mark_stderr
 limited "$rx_seconds" "$rx_bin" serve --detach --fence "$rx_fence"
 say end $?

@@ -5,6 +5,9 @@
 # One answer line. The line break in front ends whatever the start-up files left unfinished.
 say() { printf '\n%s %s %s\n' "$rx_fence" "$1" "$2"; }
 
+# On standard error, what comes before this mark is start-up noise.
+mark_stderr() { printf '\n%s stderr\n' "$rx_fence" >&2; }
+
 # Any bytes as hexadecimal digits, so that an answer stays on one line.
 hex() { printf '%s' "$1" | od -An -v -tx1 | tr -d ' \t\n'; }
 

@@ -1,5 +1,6 @@
 # Answers everything the choice of a plan needs, in one round trip.
 # In: rx_home (REASONIX_HOME or empty), rx_work (workspace or empty), rx_write (1: folders may be made).
+mark_stderr
 tools
 rx_uid=$(id -u)
 say os "$(uname -s)"

@@ -112,6 +112,10 @@ async fn another_architecture_is_named_once_and_served_from_dist() {
         (Stage::Choose, 5, 1)
     );
     assert!(error.to_string().contains("aarch64-unknown-linux-gnu"), "{error}");
+    assert!(
+        error.stderr().iter().any(|line| line == "uname speaks"),
+        "{error:?}"
+    );
     assert!(error.hint().unwrap().contains("REASONIX_DIST"));
     let dist = host.dir.path().join("dist");
     fs::create_dir_all(dist.join("aarch64-unknown-linux-gnu")).unwrap();
