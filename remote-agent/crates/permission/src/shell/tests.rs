@@ -264,3 +264,36 @@ fn commands_that_may_do_more_than_read() {
     assert!(!is_read_only(""));
     assert!(!is_read_only("cat <<E\nE"));
 }
+
+#[test]
+fn commands_as_models_write_them_can_be_read() {
+    for text in [
+        "git commit -m \"$(cat <<'EOF'\nit's (done): \"x\" `y` $(z)\n\nCo: A <a@b>\nEOF\n)\"",
+        "python3 - <<'EOF'\nprint('it\\'s', \"(\")\nif x: pass\nEOF",
+        "cat > src/x.rs <<'EOF'\nfn main() { println!(\"{}\", 'a'); }\nEOF\ncargo check 2>&1 | tail -20",
+        "[[ \"$x\" =~ ^a(b|c)+$ ]] && echo ok",
+        "if [ -f a ] && ! grep -q \"it's\" a; then echo $?; else exit 1; fi",
+        "for f in $(git ls-files '*.rs'); do wc -l \"$f\"; done | sort -n",
+        "awk -F: '{ print $1; if ($2 > 3) { n++ } } END { print n }' /etc/passwd",
+        "find . -type f \\( -name '*.c' -o -name '*.h' \\) -exec grep -l 'foo(' {} \\;",
+        "echo $((1 << 3)) ${x//a/b} ${#y} ${z:-\"a b\"} \"${arr[@]}\" a{1..3} ~/x",
+        "x=$(cat <<EOF\n$HOME\nEOF\n); echo \"$x\"",
+        "diff <(sort a) <(sort b) || true",
+        "while IFS= read -r line; do echo \"$line\"; done < file",
+        "(cd sub && make -j2) & wait; kill %1 2>/dev/null",
+        "case \"$1\" in\n  start|stop) run \"$1\" ;;\n  -*) echo 'usage: x (y)' >&2; exit 2 ;;\n  *) ;;\nesac",
+        "set -euo pipefail\ncommand -v rg >/dev/null || { echo 'no rg'; exit 1; }",
+        "sed -i 's/(a)/[b]/; s|x|y|' f && perl -pe 's/\\$(\\w+)/x/' f",
+        "curl -s 'http://x/?a=1&b=2' | jq '.[] | select(.x > 1) | \"\\(.y)\"'",
+        "function f() { local a=(1 2); for ((i = 0; i < ${#a[@]}; i++)); do echo \"${a[$i]}\"; done; }; f",
+        "((i++)); ((x = a < b ? 1 : 2)); let y=1+2",
+        "printf '%s\\n' \"a\\\"b\" $'c\\'d' 'e'\\''f'",
+        "timeout 5 bash -c 'until curl -sf localhost:80; do sleep 1; done'",
+        "VAR=1 OTHER=\"a b\" cmd --flag=\"$VAR\" -- 'x' # done",
+    ] {
+        let script = parse(text).unwrap_or_else(|problem| panic!("{text}: {problem}"));
+        for segment in &script.segments {
+            assert!(candidates(segment).is_ok(), "{text}");
+        }
+    }
+}
