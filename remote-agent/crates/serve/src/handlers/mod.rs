@@ -1,0 +1,8 @@
+//! What each call does, one file per resource.
+
+pub(crate) mod commands;
+pub(crate) mod daemon;
+pub(crate) mod events;
+pub(crate) mod fallback;
+pub(crate) mod history;
+pub(crate) mod sessions;

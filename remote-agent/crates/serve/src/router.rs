@@ -1,0 +1,57 @@
+//! The route table, and nothing else.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware,
+    routing::{get, post},
+};
+use controller::Manager;
+use protocol::limits;
+
+use crate::{auth, handlers};
+
+/// Times and counts of the HTTP face.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// An event stream says something at least this often.
+    pub keep_alive: Duration,
+    /// A follower that is more events behind than this gets a snapshot first.
+    pub snapshot_when_behind: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            keep_alive: Duration::from_secs(10),
+            snapshot_when_behind: 5_000,
+        }
+    }
+}
+
+/// What handlers are given.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared {
+    pub(crate) manager: Manager,
+    pub(crate) options: Options,
+}
+
+/// Makes the routes for the sessions of a manager.
+pub fn router(manager: Manager, options: Options) -> Router {
+    use handlers::{commands, daemon, events, fallback, history, sessions};
+    Router::new()
+        .route("/v1/hello", get(daemon::hello))
+        .route("/v1/shutdown", post(daemon::shutdown))
+        .route("/v1/sessions", get(sessions::list).post(sessions::open))
+        .route("/v1/sessions/{id}/snapshot", get(sessions::snapshot))
+        .route("/v1/sessions/{id}/events", get(events::follow))
+        .route("/v1/sessions/{id}/commands", post(commands::run))
+        .route("/v1/sessions/{id}/history", get(history::page))
+        .fallback(fallback::not_found)
+        .method_not_allowed_fallback(fallback::wrong_method)
+        .layer(DefaultBodyLimit::max(limits::REQUEST_BODY))
+        .layer(middleware::from_fn(auth::refuse_web_pages))
+        .with_state(Shared { manager, options })
+}

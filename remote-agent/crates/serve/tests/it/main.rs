@@ -1,0 +1,8 @@
+//! The HTTP face with real sessions behind it, over in-memory pipes and unix sockets.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod flood;
+mod http1;
+mod rig;
+mod sessions;
+mod unix;
