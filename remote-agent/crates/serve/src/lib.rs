@@ -21,6 +21,7 @@ mod listen;
 mod router;
 mod sse;
 
+pub use axum::Router;
 pub use error::Error;
 pub use listen::{bind_unix, serve_stream, serve_unix};
 pub use router::{Options, router};

@@ -16,7 +16,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use protocol::limits::http2 as limits;
-use stdx::task::Scope;
+use stdx::{Gauge, task::Scope};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{UnixListener, UnixStream},
@@ -77,8 +77,9 @@ pub async fn serve_stream(
     }
 }
 
-/// Serves a unix socket until `scope` is cancelled. Peers of other users are turned away on every accept.
-pub async fn serve_unix(listener: UnixListener, router: Router, scope: Scope) {
+/// Serves a unix socket until `scope` is cancelled, counting its clients. Peers of other users are turned away on every
+/// accept.
+pub async fn serve_unix(listener: UnixListener, router: Router, clients: Gauge, scope: Scope) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let accepted = tokio::select! {
@@ -89,9 +90,10 @@ pub async fn serve_unix(listener: UnixListener, router: Router, scope: Scope) {
         match accepted {
             Ok((stream, slot)) if is_own_user(&stream) => {
                 let (router, connection) = (router.clone(), scope.child("connection"));
+                let client = clients.begin();
                 scope.spawn(async move {
                     serve_stream(stream, router, connection).await;
-                    drop(slot);
+                    drop((slot, client));
                 });
             }
             Ok(_) => {}
