@@ -1,0 +1,87 @@
+//! A link of either kind, so that nothing above can tell where the agent runs.
+
+use client::Agent;
+use tokio::sync::watch;
+
+use crate::{
+    error::Error,
+    handle::{Link, Patience},
+    local::LocalLink,
+    state::LinkState,
+};
+
+/// What a front end holds.
+#[derive(Debug, Clone)]
+pub enum AgentLink {
+    /// The agent runs on a host.
+    Remote(Link),
+    /// The agent runs in this process.
+    Local(LocalLink),
+}
+
+impl AgentLink {
+    /// Gives the agent.
+    #[must_use]
+    pub fn agent(&self) -> Agent {
+        match self {
+            Self::Remote(link) => link.agent(),
+            Self::Local(link) => link.agent(),
+        }
+    }
+
+    /// Gives the states: the newest, and a sign when it changes.
+    #[must_use]
+    pub fn states(&self) -> watch::Receiver<LinkState> {
+        match self {
+            Self::Remote(link) => link.states(),
+            Self::Local(link) => link.states(),
+        }
+    }
+
+    /// Gives the host as the user named it; `None` for this machine.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            Self::Remote(link) => Some(link.host()),
+            Self::Local(_) => None,
+        }
+    }
+
+    /// Waits until the agent can be asked; see [`Link::wait_live`].
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    pub async fn wait_live(&self, patience: Patience) -> Result<(), Error> {
+        match self {
+            Self::Remote(link) => link.wait_live(patience).await.map(drop),
+            Self::Local(_) => Ok(()),
+        }
+    }
+
+    /// Tries now; see [`Link::retry_now`].
+    pub fn retry_now(&self) {
+        if let Self::Remote(link) = self {
+            link.retry_now();
+        }
+    }
+
+    /// Closes the link for good. A daemon on a host goes on.
+    pub async fn close(&self) {
+        match self {
+            Self::Remote(link) => link.close().await,
+            Self::Local(link) => link.close().await,
+        }
+    }
+}
+
+impl From<Link> for AgentLink {
+    fn from(link: Link) -> Self {
+        Self::Remote(link)
+    }
+}
+
+impl From<LocalLink> for AgentLink {
+    fn from(link: LocalLink) -> Self {
+        Self::Local(link)
+    }
+}

@@ -1,0 +1,326 @@
+//! One attempt: dial, attach to the socket of the last visit, else bootstrap, and prove it with a hello.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bootstrap::{LastVisit, Next, Reply, SshRemote, Via, Wanted};
+use client::Agent;
+use protocol::{Hello, Identity, hello};
+use stdx::task::Scope;
+use transport::{Connection, ErrorKind as SshKind, KeepaliveOptions, Prompter};
+
+use crate::{
+    error::{BridgeRefusal, Error, ErrorKind, no_common_version},
+    handle::Ready,
+    host::{Host, LinkOptions},
+    progress::{Doings, Stage},
+    prompt::Shown,
+    visits::Visits,
+    wire::{NoWire, Route, Switch, Way},
+};
+
+/// Everything an attempt needs.
+pub(crate) struct Dialer {
+    pub(crate) options: LinkOptions,
+    pub(crate) scope: Scope,
+    pub(crate) agent: Agent,
+    pub(crate) switch: Switch,
+    visits: Visits,
+    /// Who answered first in the life of this link.
+    known: Mutex<Option<Identity>>,
+}
+
+/// How an attempt ended, and the SSH connection if it is still usable.
+pub(crate) struct Outcome {
+    pub(crate) connection: Option<Connection>,
+    pub(crate) result: Result<Attached, Error>,
+}
+
+/// An agent that said hello over the route that is open now.
+pub(crate) struct Attached {
+    pub(crate) ready: Ready,
+    pub(crate) rtt: Duration,
+}
+
+/// What came of trying one way to one socket.
+enum Reached {
+    Hello {
+        hello: Box<Hello>,
+        rtt: Duration,
+    },
+    /// Forbidden, or nobody listens: the way does not tell.
+    Unknown(Error),
+    /// Nobody usable is there.
+    Nobody(Error),
+}
+
+impl Dialer {
+    pub(crate) fn new(options: LinkOptions, agent: Agent, switch: Switch, scope: Scope) -> Self {
+        let visits = Visits::new(options.state_dir.clone(), options.install.home.clone());
+        Self {
+            options,
+            scope,
+            agent,
+            switch,
+            visits,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Goes the whole way, on `reuse` if that SSH connection is still there.
+    pub(crate) async fn attempt(self: Arc<Self>, reuse: Option<Connection>, doings: Doings) -> Outcome {
+        let connection = match reuse.filter(|connection| !connection.is_closed()) {
+            Some(connection) => connection,
+            None => match self.dial(&doings).await {
+                Ok(connection) => connection,
+                Err(error) => {
+                    return Outcome {
+                        connection: None,
+                        result: Err(error),
+                    };
+                }
+            },
+        };
+        let result = self.attach(&connection, &doings).await;
+        if result.is_err() {
+            self.switch.to(Route::Wait);
+        }
+        Outcome {
+            connection: (!connection.is_closed()).then_some(connection),
+            result,
+        }
+    }
+
+    async fn dial(&self, doings: &Doings) -> Result<Connection, Error> {
+        let resolved = match &self.options.host {
+            Host::Resolved(resolved) => resolved.clone(),
+            Host::Named { target, resolve } => transport::resolve(target, resolve)
+                .await
+                .map_err(|error| Error::ssh(Stage::Resolving, error))?,
+        };
+        self.visits.begin(&resolved.endpoint).await;
+        doings.stage(Stage::Dialing);
+        let prompter: Arc<dyn Prompter> = Arc::new(Shown {
+            inner: Arc::clone(&self.options.prompter),
+            doings: doings.clone(),
+        });
+        let mut ssh = self.options.ssh.clone();
+        ssh.keepalive = KeepaliveOptions {
+            interval: self.options.timings.ping_interval,
+            dead_after: self.options.timings.dead_after,
+        };
+        Connection::connect(&resolved, &ssh, &prompter, &self.scope)
+            .await
+            .map_err(|error| Error::ssh(doings.now(), error))
+    }
+
+    async fn attach(&self, connection: &Connection, doings: &Doings) -> Result<Attached, Error> {
+        if let Some(last) = self.visits.last() {
+            doings.stage(Stage::Attaching);
+            if let Some(attached) = self.remembered(connection, &last).await? {
+                return Ok(attached);
+            }
+        }
+        match self.bootstrapped(connection, doings).await? {
+            Ok(attached) => Ok(attached),
+            // The daemon died between the probe and the attach. Once is bad luck.
+            Err(error) => {
+                tracing::info!(%error, "the daemon is gone again: bootstrap once more");
+                self.bootstrapped(connection, doings).await?
+            }
+        }
+    }
+
+    /// Tries the socket of the last visit. `None` leads to a bootstrap.
+    async fn remembered(&self, connection: &Connection, last: &LastVisit) -> Result<Option<Attached>, Error> {
+        let mut via = last.via;
+        loop {
+            let way = way(via, &last.socket, &last.program, last.home.as_deref());
+            let reached = self.reach(connection, way).await?;
+            let reply = match &reached {
+                Reached::Hello { hello, .. } => Reply::Hello(hello),
+                Reached::Unknown(_) => Reply::Unknown(via),
+                Reached::Nobody(_) => Reply::NoDaemon,
+            };
+            match (bootstrap::next(last, reply, hello::VERSIONS), reached) {
+                (Next::Proceed | Next::Remember, Reached::Hello { hello, rtt }) => {
+                    let ready = Ready {
+                        hello: *hello,
+                        program: last.program.clone(),
+                        home: last.home.clone(),
+                        workspace: None,
+                        via,
+                        arrival: None,
+                    };
+                    return self.arrived(ready, last.socket.clone(), rtt).await.map(Some);
+                }
+                (Next::TryBridge, _) => via = Via::Bridge,
+                _ => {
+                    self.switch.to(Route::Wait);
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Makes sure that a daemon runs and attaches to it. The inner error means that it is gone again.
+    async fn bootstrapped(
+        &self,
+        connection: &Connection,
+        doings: &Doings,
+    ) -> Result<Result<Attached, Error>, Error> {
+        let host = connection.host();
+        let remote = SshRemote::new(connection.clone());
+        let found = bootstrap::ensure(&remote, &self.wanted(), doings)
+            .await
+            .map_err(|error| Error::new(doings.now(), host, ErrorKind::Bootstrap(error)))?;
+        self.check(host, &found.hello.identity)?;
+        doings.stage(Stage::Attaching);
+        let mut ways = [Via::Streamlocal, Via::Bridge];
+        if self.visits.last().is_some_and(|last| last.via == Via::Bridge) {
+            ways.reverse();
+        }
+        let socket = found.hello.identity.socket.clone();
+        let mut why = None;
+        for via in ways {
+            let way = way(via, &socket, &found.program, found.home.as_deref());
+            match self.reach(connection, way).await? {
+                Reached::Hello { hello, rtt } => {
+                    let ready = Ready {
+                        hello: *hello,
+                        program: found.program,
+                        home: found.home,
+                        workspace: found.workspace,
+                        via,
+                        arrival: Some(found.arrival),
+                    };
+                    return self.arrived(ready, socket, rtt).await.map(Ok);
+                }
+                Reached::Nobody(error) => return Ok(Err(error)),
+                Reached::Unknown(error) => why = Some(error),
+            }
+        }
+        let nobody = || NoWire::Bridge(BridgeRefusal::NoAnswer(None)).into_error(host);
+        Err(why.unwrap_or_else(nobody))
+    }
+
+    fn wanted(&self) -> Wanted {
+        let install = &self.options.install;
+        // Checked once: a workspace that vanishes later is the agent's to tell, and no reason to stay away.
+        let is_first = self.known().is_none();
+        Wanted {
+            workspace: install.workspace.clone().filter(|_| is_first),
+            home: install.home.clone(),
+            install: install.install,
+            protocol: hello::VERSIONS,
+            source: install.source.clone(),
+        }
+    }
+
+    /// Opens a wire one way and asks who answers.
+    async fn reach(&self, connection: &Connection, way: Way) -> Result<Reached, Error> {
+        // Whatever the client still talks to is of before; under `MaxSessions 1` it would also be in the way.
+        self.switch.to(Route::Wait);
+        let (host, patience) = (connection.host(), self.options.timings.attach);
+        let stream = match way.open(connection, patience).await {
+            Ok(stream) => stream,
+            Err(why) => return unreached(connection, &way, why),
+        };
+        self.switch.to_stream(connection.clone(), way, stream, patience);
+        let start = stdx::clock::monotonic();
+        let attaching = |kind| Error::new(Stage::Attaching, host, kind);
+        match tokio::time::timeout(patience, self.agent.hello()).await {
+            Ok(Ok(hello)) => Ok(Reached::Hello {
+                hello: Box::new(hello),
+                rtt: start.elapsed(),
+            }),
+            Ok(Err(_)) | Err(_) if connection.is_closed() => {
+                Err(Error::ssh(Stage::Attaching, connection.closed().await))
+            }
+            Ok(Err(error @ client::Error::Connection { .. })) => {
+                Ok(Reached::Unknown(attaching(ErrorKind::Agent(error))))
+            }
+            Ok(Err(error)) => Ok(Reached::Nobody(attaching(ErrorKind::Agent(error)))),
+            Err(_) => Err(attaching(ErrorKind::Silent(patience))),
+        }
+    }
+
+    /// Checks who answered, and remembers the visit.
+    async fn arrived(&self, ready: Ready, socket: String, rtt: Duration) -> Result<Attached, Error> {
+        let host = self.options.host.name();
+        let hello = &ready.hello;
+        if hello.protocol.common(hello::VERSIONS).is_none() {
+            let error = ErrorKind::Agent(no_common_version(hello.protocol));
+            return Err(Error::new(Stage::Attaching, host, error));
+        }
+        self.check(&host, &hello.identity)?;
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(hello.identity.clone());
+        let visit = LastVisit {
+            socket,
+            instance: hello.identity.instance,
+            program: ready.program.clone(),
+            home: ready.home.clone(),
+            via: ready.via,
+        };
+        self.visits.remember(visit).await;
+        Ok(Attached { ready, rtt })
+    }
+
+    fn known(&self) -> Option<Identity> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn check(&self, host: &str, now: &Identity) -> Result<(), Error> {
+        match self.known() {
+            Some(before) if !is_same_account(&before, now) => {
+                Err(Error::new(Stage::Attaching, host, ErrorKind::OtherMachine))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn way(via: Via, socket: &str, program: &str, home: Option<&str>) -> Way {
+    match via {
+        Via::Streamlocal => Way::Streamlocal {
+            socket: socket.to_owned(),
+        },
+        Via::Bridge => Way::Bridge {
+            program: program.to_owned(),
+            home: home.map(str::to_owned),
+        },
+    }
+}
+
+/// Tells a way that is closed from a connection that is lost.
+fn unreached(connection: &Connection, way: &Way, why: NoWire) -> Result<Reached, Error> {
+    let host = connection.host();
+    match why {
+        NoWire::Bridge(refusal @ BridgeRefusal::NoAnswer(_)) if !connection.is_closed() => {
+            Ok(Reached::Unknown(NoWire::Bridge(refusal).into_error(host)))
+        }
+        NoWire::Bridge(refusal) => Ok(Reached::Nobody(NoWire::Bridge(refusal).into_error(host))),
+        NoWire::Ssh(error) => {
+            let is_refusal = matches!(
+                error.kind(),
+                SshKind::ForwardingRefused | SshKind::ConnectRefused | SshKind::ChannelRefused
+            );
+            let is_forward = matches!(way, Way::Streamlocal { .. });
+            let error = Error::ssh(Stage::Attaching, error);
+            if is_forward && is_refusal && !connection.is_closed() {
+                Ok(Reached::Unknown(error))
+            } else {
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Compares machine and user. A restart of the machine changes its boot id and is no other machine.
+fn is_same_account(before: &Identity, now: &Identity) -> bool {
+    let is_same_machine =
+        before.machine.is_empty() || now.machine.is_empty() || before.machine == now.machine;
+    is_same_machine && before.uid == now.uid
+}

@@ -1,0 +1,207 @@
+//! What others hold of a link.
+
+use std::{sync::Arc, time::Duration};
+
+use bootstrap::{Arrival, Via};
+use client::Agent;
+use protocol::Hello;
+use stdx::task::Scope;
+use tokio::sync::{mpsc, oneshot, watch};
+use transport::Connection;
+
+use crate::{
+    attempt::Dialer,
+    error::Error,
+    host::LinkOptions,
+    state::LinkState,
+    supervisor::{Published, Request, Supervisor},
+    wire,
+};
+
+/// How long closing may take before what is left is ended by force.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A handle to one supervised link. Clones share it; it closes with its scope, by [`Link::close`], or when the last
+/// clone is gone.
+#[derive(Debug, Clone)]
+pub struct Link(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    host: String,
+    agent: Agent,
+    scope: Scope,
+    /// Bounded; what does not fit repeats what waits there.
+    requests: mpsc::Sender<Request>,
+    states: watch::Receiver<LinkState>,
+    connections: watch::Receiver<Option<Connection>>,
+    ready: watch::Receiver<Option<Ready>>,
+}
+
+/// Who answered, and how it was reached.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// What the agent said.
+    pub hello: Hello,
+    /// The program on the host.
+    pub program: String,
+    /// The absolute `REASONIX_HOME` on the host, if one was wanted.
+    pub home: Option<String>,
+    /// The workspace with symbolic links resolved, if one was wanted and this attach had to bootstrap.
+    pub workspace: Option<String>,
+    /// How the daemon's socket is reached.
+    pub via: Via,
+    /// How the daemon came to be ready; `None`: it was remembered and still there.
+    pub arrival: Option<Arrival>,
+}
+
+/// How long to wait for a link to be live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// Until the first attempt ended, either way.
+    FirstTry,
+    /// So long, over as many attempts as fit in.
+    For(Duration),
+}
+
+impl Link {
+    /// Starts a link; it begins to connect at once. Its tasks run in a scope below `scope`.
+    #[must_use]
+    pub fn open(options: LinkOptions, scope: &Scope) -> Self {
+        let scope = scope.child("link");
+        let host = options.host.name();
+        let client_options = client::Options {
+            keepalive: options.timings.ping_interval,
+            dead_after: options.timings.dead_after,
+            ..client::Options::default()
+        };
+        let (switch, connector, signals) = wire::switch();
+        let agent = Agent::new(connector, client_options, &scope);
+        let dialer = Dialer::new(options, agent.clone(), switch, scope.clone());
+        // A front end that looks at once sees the link on its way, not offline.
+        let first = LinkState::Connecting(crate::Stage::Resolving);
+        let (states, seen_states) = watch::channel(first);
+        let (connections, seen_connections) = watch::channel(None);
+        let (ready, seen_ready) = watch::channel(None);
+        let (requests, asked) = mpsc::channel(8);
+        let published = Published {
+            states,
+            connections,
+            ready,
+        };
+        // Owned by the scope.
+        drop(scope.spawn(Supervisor::new(dialer, published, asked, signals).run()));
+        Self(Arc::new(Inner {
+            host,
+            agent,
+            scope,
+            requests,
+            states: seen_states,
+            connections: seen_connections,
+            ready: seen_ready,
+        }))
+    }
+
+    /// Gives the host as the user named it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.0.host
+    }
+
+    /// Gives the agent. Its requests wait while the link is down, and fail when somebody has to act first.
+    #[must_use]
+    pub fn agent(&self) -> Agent {
+        self.0.agent.clone()
+    }
+
+    /// Gives the states: the newest, and a sign when it changes.
+    #[must_use]
+    pub fn states(&self) -> watch::Receiver<LinkState> {
+        self.0.states.clone()
+    }
+
+    /// Gives who answered last, and how it was reached; `None` before the first time.
+    #[must_use]
+    pub fn ready(&self) -> Option<Ready> {
+        self.0.ready.borrow().clone()
+    }
+
+    /// Gives the SSH connection while the link is live, for commands and forwards beside the wire.
+    #[must_use]
+    pub fn connection(&self) -> Option<Connection> {
+        self.0.connections.borrow().clone()
+    }
+
+    /// Gives the SSH connection of each time the link is live, and `None` in between. Forwards follow it.
+    #[must_use]
+    pub fn connections(&self) -> watch::Receiver<Option<Connection>> {
+        self.0.connections.clone()
+    }
+
+    /// Waits until the link is live.
+    ///
+    /// # Errors
+    /// The reason why a person has to act, or why it is not live when the patience is over.
+    pub async fn wait_live(&self, patience: Patience) -> Result<Ready, Error> {
+        let mut states = self.states();
+        // What was asked before this must show in the state first, or the failure of before would be reported again.
+        let (taken, turn) = oneshot::channel();
+        if self.0.requests.send(Request::Sync(taken)).await.is_ok() {
+            // Dropped unanswered: the link is closed, and the state says so.
+            drop(turn.await);
+        }
+        let settled = |state: &LinkState| match state {
+            LinkState::Live { .. } | LinkState::Failed(_) | LinkState::Offline => true,
+            LinkState::Waiting { .. } => patience == Patience::FirstTry,
+            LinkState::Connecting(_) | LinkState::Prompting => false,
+        };
+        let waiting = states.wait_for(settled);
+        let settled = match patience {
+            Patience::FirstTry => waiting.await.ok().map(|state| state.clone()),
+            Patience::For(limit) => match tokio::time::timeout(limit, waiting).await {
+                Ok(state) => state.ok().map(|state| state.clone()),
+                Err(_) => None,
+            },
+        };
+        let state = settled.unwrap_or_else(|| self.0.states.borrow().clone());
+        match (&state, self.ready()) {
+            (LinkState::Live { .. }, Some(ready)) => Ok(ready),
+            _ => Err(state.cause().cloned().unwrap_or_else(|| self.not_live(&state))),
+        }
+    }
+
+    fn not_live(&self, state: &LinkState) -> Error {
+        match state {
+            LinkState::Connecting(stage) => Error::overdue(*stage, &self.0.host),
+            LinkState::Prompting => Error::overdue(crate::Stage::Authenticating, &self.0.host),
+            _ => Error::closed(&self.0.host),
+        }
+    }
+
+    /// Tries now: ends a wait or a failure, and asks a live link for a sign of life.
+    pub fn retry_now(&self) {
+        self.ask(Request::Retry);
+    }
+
+    /// Says that the machine woke up or that its network changed. Sleep is also noticed without.
+    pub fn woke(&self) {
+        self.ask(Request::Woke);
+    }
+
+    /// Goes offline and stays so until [`Link::retry_now`]. The daemon on the host goes on.
+    pub fn disconnect(&self) {
+        self.ask(Request::Stop);
+    }
+
+    fn ask(&self, request: Request) {
+        if let Err(error) = self.0.requests.try_send(request) {
+            // Full: as much was asked a moment ago. Closed: nothing can come of it any more.
+            tracing::debug!(%error, "request not taken");
+        }
+    }
+
+    /// Closes the link for good and waits until it is closed. The daemon on the host goes on.
+    pub async fn close(&self) {
+        self.0.scope.close(GRACE).await;
+    }
+}

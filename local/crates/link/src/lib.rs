@@ -1,0 +1,50 @@
+//! One live, supervised connection to one agent, on a host behind SSH or in this process.
+//!
+//! ```text
+//! Link::open ─► supervisor ─► dial (transport) ─► attach: the socket of the last visit, else bootstrap
+//!                   ▲                                 │
+//!                   │ backoff, retry, wake            ▼
+//!                   └──────── a drop ◄──────── Live: one SSH connection carries everything
+//! ```
+//!
+//! A front end holds an [`AgentLink`] and asks its [`client::Agent`]; requests wait while the link is down and go on
+//! when it is up again. What it shows is a [`LinkState`]. Nothing here knows screens, sessions or settings.
+//!
+//! | I want to… | Open |
+//! | --- | --- |
+//! | see every state and what leads from one to the next | `state.rs` |
+//! | change when it dials again | `backoff.rs` |
+//! | change how a dead peer or a hung agent is noticed | `liveness.rs` |
+//! | follow one attempt: dial, attach, bootstrap | `attempt.rs` |
+//! | see how the agent's socket is reached | `wire.rs`, `bridge.rs` |
+//! | see what is remembered of a host | `visits.rs` |
+//! | know what an error means for a person and an exit code | `error.rs` |
+//! | use the agent in this process | `local.rs` |
+
+mod agent_link;
+mod attempt;
+mod backoff;
+mod bridge;
+mod error;
+mod handle;
+mod host;
+mod liveness;
+mod local;
+mod progress;
+mod prompt;
+mod state;
+mod supervisor;
+mod visits;
+mod wire;
+
+pub use agent_link::AgentLink;
+pub use bootstrap::{Arrival, Via};
+pub use error::{BridgeRefusal, Error, ErrorKind, ExitClass};
+pub use handle::{Link, Patience, Ready};
+pub use host::{Host, InstallOptions, LinkOptions, Timings};
+pub use local::LocalLink;
+pub use progress::Stage;
+pub use prompt::{
+    Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,
+};
+pub use state::{Health, LinkState};

@@ -1,0 +1,219 @@
+//! Whether a live link still is (pure): counts silence in ticks, so that a sleeping or stopped process blames nobody.
+
+use std::time::{Duration, Instant};
+
+use crate::{host::Timings, state::Health};
+
+/// The silences of one live link.
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    timings: Timings,
+    /// Since the agent answered a ping.
+    unanswered: Duration,
+    /// Since any byte came on the wire of the agent.
+    unheard: Duration,
+    /// Since any byte came on the SSH connection.
+    silent: Duration,
+    heard: u64,
+    bytes: u64,
+    /// What is left of the time in which a byte has to come.
+    proof: Option<Duration>,
+}
+
+/// What ever came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signs {
+    /// Bytes on the SSH connection.
+    pub(crate) bytes: u64,
+    /// Bytes on the wire of the agent.
+    pub(crate) heard: u64,
+}
+
+/// What a tick found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing new to say.
+    Fine,
+    /// Not as it should be.
+    Poor(Health),
+    /// The host is gone: not a byte.
+    Dead,
+    /// The host is there, the agent is not.
+    AgentDead,
+}
+
+impl Liveness {
+    pub(crate) fn new(timings: Timings, signs: Signs) -> Self {
+        Self {
+            timings,
+            unanswered: Duration::ZERO,
+            unheard: Duration::ZERO,
+            silent: Duration::ZERO,
+            heard: signs.heard,
+            bytes: signs.bytes,
+            proof: None,
+        }
+    }
+
+    /// Notes an answer of the agent.
+    pub(crate) fn pong(&mut self) {
+        self.unanswered = Duration::ZERO;
+        self.proof = None;
+    }
+
+    /// Wants a byte within the grace after a wake-up.
+    pub(crate) fn prove(&mut self) {
+        self.proof = Some(self.timings.wake_grace);
+    }
+
+    /// Counts one tick; `passed` is the time since the last one.
+    pub(crate) fn tick(&mut self, passed: Duration, signs: Signs) -> Verdict {
+        // A late tick means that we were not running, which says nothing about the peer.
+        let passed = passed.min(self.timings.tick() * 2);
+        self.unanswered += passed;
+        self.silent += passed;
+        self.unheard += passed;
+        if signs.bytes != self.bytes {
+            self.bytes = signs.bytes;
+            self.silent = Duration::ZERO;
+            self.proof = None;
+        }
+        if signs.heard != self.heard {
+            self.heard = signs.heard;
+            self.unheard = Duration::ZERO;
+        }
+        if let Some(left) = &mut self.proof {
+            *left = left.saturating_sub(passed);
+            if left.is_zero() {
+                return Verdict::Dead;
+            }
+        }
+        let late = self.timings.ping_interval * 2;
+        if self.silent >= self.timings.dead_after {
+            Verdict::Dead
+        } else if self.unheard.min(self.unanswered) >= self.timings.stalled_after {
+            Verdict::AgentDead
+        } else if self.unanswered < late {
+            Verdict::Fine
+        } else if self.silent >= late {
+            Verdict::Poor(Health::Quiet)
+        } else {
+            Verdict::Poor(Health::Stalled)
+        }
+    }
+}
+
+/// Notices that the machine slept: the time since boot went on while the monotonic time stood still.
+#[derive(Debug)]
+pub(crate) struct WakeDetector {
+    monotonic: Instant,
+    since_boot: Duration,
+}
+
+/// Clocks drift against each other by far less; a sleep is longer.
+const SLEEP: Duration = Duration::from_secs(2);
+
+impl WakeDetector {
+    pub(crate) fn new(monotonic: Instant, since_boot: Duration) -> Self {
+        Self {
+            monotonic,
+            since_boot,
+        }
+    }
+
+    /// Takes both clocks and says whether the machine slept since the last time.
+    pub(crate) fn woke(&mut self, monotonic: Instant, since_boot: Duration) -> bool {
+        let awake = monotonic.saturating_duration_since(self.monotonic);
+        let all = since_boot.saturating_sub(self.since_boot);
+        (self.monotonic, self.since_boot) = (monotonic, since_boot);
+        all.saturating_sub(awake) >= SLEEP
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(500);
+
+    /// Runs ticks and gives each change of the verdict with its time in half seconds.
+    fn run(liveness: &mut Liveness, ticks: u32, mut signs: impl FnMut(u32) -> Signs) -> Vec<(u32, Verdict)> {
+        let mut changes: Vec<(u32, Verdict)> = Vec::new();
+        for tick in 1..=ticks {
+            let verdict = liveness.tick(TICK, signs(tick));
+            if changes.last().map_or(Verdict::Fine, |(_, last)| *last) != verdict {
+                changes.push((tick, verdict));
+            }
+        }
+        changes
+    }
+
+    fn nothing() -> Signs {
+        Signs { bytes: 0, heard: 0 }
+    }
+
+    #[test]
+    fn a_host_that_is_gone_is_quiet_then_dead() {
+        let mut liveness = Liveness::new(Timings::default(), nothing());
+        assert_eq!(
+            run(&mut liveness, 30, |_| nothing()),
+            [(20, Verdict::Poor(Health::Quiet)), (30, Verdict::Dead)]
+        );
+    }
+
+    #[test]
+    fn an_agent_that_hangs_on_a_living_host_is_stalled_for_long() {
+        let mut liveness = Liveness::new(Timings::default(), nothing());
+        let signs = |tick| Signs {
+            bytes: u64::from(tick / 8),
+            heard: 0,
+        };
+        assert_eq!(
+            run(&mut liveness, 120, signs),
+            [(20, Verdict::Poor(Health::Stalled)), (120, Verdict::AgentDead)]
+        );
+    }
+
+    #[test]
+    fn any_byte_of_a_busy_agent_keeps_it() {
+        let mut liveness = Liveness::new(Timings::default(), nothing());
+        let signs = |tick: u32| Signs {
+            bytes: u64::from(tick / 20),
+            heard: u64::from(tick / 100),
+        };
+        let verdicts = run(&mut liveness, 1000, signs);
+        assert!(
+            !verdicts
+                .iter()
+                .any(|(_, verdict)| matches!(verdict, Verdict::Dead | Verdict::AgentDead)),
+            "{verdicts:?}"
+        );
+    }
+
+    #[test]
+    fn after_a_wake_up_a_byte_has_to_come_soon() {
+        let mut liveness = Liveness::new(Timings::default(), nothing());
+        liveness.prove();
+        assert_eq!(run(&mut liveness, 3, |_| nothing()), [(3, Verdict::Dead)]);
+        let mut liveness = Liveness::new(Timings::default(), nothing());
+        liveness.prove();
+        assert_eq!(run(&mut liveness, 19, |_| Signs { bytes: 1, heard: 0 }), []);
+    }
+
+    #[test]
+    fn a_stopped_process_blames_nobody() {
+        let mut liveness = Liveness::new(Timings::default(), nothing());
+        assert_eq!(liveness.tick(Duration::from_secs(3600), nothing()), Verdict::Fine);
+    }
+
+    #[test]
+    fn only_a_sleep_wakes() {
+        let start = stdx::clock::monotonic();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut detector = WakeDetector::new(start, Duration::from_secs(100));
+        assert!(!detector.woke(at(1), Duration::from_secs(101)));
+        assert!(!detector.woke(at(500), Duration::from_secs(601)));
+        assert!(detector.woke(at(501), Duration::from_secs(4202)));
+        assert!(!detector.woke(at(502), Duration::from_secs(4203)));
+    }
+}

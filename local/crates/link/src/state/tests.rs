@@ -1,0 +1,282 @@
+//! Every row of the table, and what must hold after any sequence of inputs.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::ErrorKind;
+
+fn lost() -> Error {
+    Error::new(Stage::Live, "box", ErrorKind::Silent(Duration::from_secs(60)))
+}
+
+fn fatal() -> Error {
+    Error::new(Stage::Attaching, "box", ErrorKind::OtherMachine)
+}
+
+fn end(cause: Error, line: Line) -> Input {
+    Input::Ended(End {
+        cause,
+        line,
+        at: stdx::clock::monotonic(),
+        jitter: 1.0,
+    })
+}
+
+fn doing(stage: Stage, questions: u32) -> Input {
+    Input::Doing(Doing { stage, questions })
+}
+
+const RTT: Duration = Duration::from_millis(7);
+
+/// Goes through inputs from the start and gives the last state's name and all effects.
+fn run(inputs: &[Input]) -> (String, Vec<Effect>) {
+    let mut machine = Machine::new();
+    let mut all = Vec::new();
+    for input in inputs {
+        let (next, effects) = machine.step(input.clone());
+        machine = next;
+        all.extend(effects);
+    }
+    (name(&machine.state), all)
+}
+
+fn name(state: &LinkState) -> String {
+    match state {
+        LinkState::Waiting { attempts, .. } => format!("waiting {attempts}"),
+        LinkState::Failed(_) => "failed".into(),
+        LinkState::Live { health, .. } => format!("live {health:?}"),
+        other => other.to_string(),
+    }
+}
+
+/// Inputs from the start, the name of the last state, and all effects.
+type Row<'a> = (&'a [Input], &'a str, &'a [Effect]);
+
+fn check(rows: &[Row<'_>]) {
+    for (inputs, state, effects) in rows {
+        assert_eq!(run(inputs), ((*state).to_owned(), effects.to_vec()), "{inputs:?}");
+    }
+}
+
+const FIRST: Effect = Effect::Arm(Duration::from_millis(250));
+const AGAIN: Effect = Effect::Arm(Duration::from_millis(500));
+const ATTACHED: Input = Input::Attached { rtt: RTT };
+
+#[test]
+fn the_way_to_a_live_link() {
+    use Effect::{Attempt, Prove};
+    use Input::{Retry, Woke};
+    check(&[
+        (&[Retry], "connecting: resolve", &[Attempt]),
+        (
+            &[Retry, doing(Stage::Dialing, 0), Retry],
+            "connecting: connect",
+            &[Attempt],
+        ),
+        (
+            &[Retry, doing(Stage::Dialing, 1), Woke, Retry],
+            "waiting for an answer",
+            &[Attempt],
+        ),
+        (
+            &[Retry, doing(Stage::Dialing, 1), doing(Stage::Dialing, 0)],
+            "connecting: connect",
+            &[Attempt],
+        ),
+        (&[Retry, ATTACHED], "live Good", &[Attempt]),
+        (
+            &[Retry, ATTACHED, Input::Silence(Health::Quiet)],
+            "live Quiet",
+            &[Attempt],
+        ),
+        (
+            &[
+                Retry,
+                ATTACHED,
+                Input::Silence(Health::Stalled),
+                Input::Pong { rtt: RTT },
+            ],
+            "live Good",
+            &[Attempt],
+        ),
+        (
+            &[Retry, ATTACHED, Woke, Retry],
+            "live Good",
+            &[Attempt, Prove, Prove],
+        ),
+    ]);
+}
+
+#[test]
+fn losses_waits_and_failures() {
+    use Effect::{Attempt, Disarm, HangUp};
+    use Input::{Retry, Timer, Woke};
+    let (gone, kept) = (|| end(lost(), Line::Gone), || end(lost(), Line::Kept));
+    let died = || end(fatal(), Line::Kept);
+    check(&[
+        (&[Retry, gone()], "waiting 1", &[Attempt, HangUp, FIRST]),
+        (
+            &[Retry, kept(), Timer, gone()],
+            "waiting 2",
+            &[Attempt, FIRST, Attempt, HangUp, AGAIN],
+        ),
+        (
+            &[Retry, ATTACHED, kept(), Retry],
+            "connecting: resolve",
+            &[Attempt, FIRST, Disarm, Attempt],
+        ),
+        (&[Retry, died()], "failed", &[Attempt, HangUp]),
+        (
+            &[Retry, died(), Woke, Timer, ATTACHED, gone()],
+            "failed",
+            &[Attempt, HangUp],
+        ),
+        (
+            &[Retry, died(), Retry],
+            "connecting: resolve",
+            &[Attempt, HangUp, Attempt],
+        ),
+    ]);
+}
+
+#[test]
+fn waking_up_and_stopping() {
+    use Effect::{Abandon, Attempt, Disarm, HangUp};
+    use Input::{Retry, Stop, Timer, Woke};
+    let gone = || end(lost(), Line::Gone);
+    check(&[
+        (
+            &[Retry, gone(), Woke],
+            "connecting: resolve",
+            &[Attempt, HangUp, FIRST, Disarm, Attempt],
+        ),
+        (
+            &[Retry, Woke],
+            "connecting: resolve",
+            &[Attempt, Abandon, HangUp, Attempt],
+        ),
+        (&[Woke, Timer, Stop], "offline", &[]),
+        (&[Retry, Stop, ATTACHED], "offline", &[Attempt, Abandon, HangUp]),
+        (
+            &[Retry, gone(), Stop, Timer],
+            "offline",
+            &[Attempt, HangUp, FIRST, Disarm, HangUp],
+        ),
+        (&[Retry, ATTACHED, Stop], "offline", &[Attempt, HangUp]),
+    ]);
+}
+
+#[test]
+fn the_tenth_drop_is_as_quick_as_the_first() {
+    let mut inputs = vec![Input::Retry];
+    for _ in 0..10 {
+        inputs.extend([
+            Input::Attached { rtt: RTT },
+            end(lost(), Line::Gone),
+            Input::Timer,
+        ]);
+    }
+    let (_, effects) = run(&inputs);
+    let waits: Vec<_> = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Arm(_)))
+        .collect();
+    assert_eq!(waits, vec![&Effect::Arm(Duration::from_millis(250)); 10]);
+}
+
+#[test]
+fn waking_up_starts_the_schedule_anew() {
+    let mut inputs = vec![Input::Retry];
+    for _ in 0..6 {
+        inputs.extend([end(lost(), Line::Gone), Input::Timer]);
+    }
+    inputs.extend([end(lost(), Line::Gone), Input::Woke, end(lost(), Line::Gone)]);
+    assert_eq!(run(&inputs).0, "waiting 1");
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        Just(Input::Retry),
+        Just(Input::Stop),
+        Just(Input::Woke),
+        Just(Input::Timer),
+        Just(Input::Attached { rtt: RTT }),
+        Just(Input::Pong { rtt: RTT }),
+        Just(Input::Silence(Health::Quiet)),
+        Just(Input::Silence(Health::Stalled)),
+        (0_u32..2).prop_map(|questions| doing(Stage::Dialing, questions)),
+        Just(doing(Stage::Attaching, 0)),
+        (any::<bool>(), any::<bool>()).prop_map(|(kept, dies)| {
+            let line = if kept { Line::Kept } else { Line::Gone };
+            end(if dies { fatal() } else { lost() }, line)
+        }),
+    ]
+}
+
+/// What the supervisor would have running.
+#[derive(Default)]
+struct World {
+    attempt: bool,
+    timer: bool,
+}
+
+impl World {
+    /// An attempt and a timer give one result each; a result of nothing does not come.
+    fn allows(&self, machine: &Machine, input: &Input) -> bool {
+        match input {
+            Input::Attached { .. } | Input::Doing(_) => self.attempt,
+            Input::Ended(_) => self.attempt || machine.state.is_live(),
+            Input::Timer => self.timer,
+            _ => true,
+        }
+    }
+
+    fn follow(&mut self, input: &Input, effects: &[Effect]) {
+        match input {
+            Input::Attached { .. } | Input::Ended(_) => self.attempt = false,
+            Input::Timer => self.timer = false,
+            _ => {}
+        }
+        for effect in effects {
+            match effect {
+                Effect::Attempt => {
+                    assert!(!self.attempt, "two attempts at once");
+                    self.attempt = true;
+                }
+                Effect::Abandon => self.attempt = false,
+                Effect::Arm(_) => self.timer = true,
+                Effect::Disarm => self.timer = false,
+                Effect::HangUp | Effect::Prove => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_must_always_hold(inputs in prop::collection::vec(input(), 0..60)) {
+        let (mut machine, mut world) = (Machine::new(), World::default());
+        for input in inputs {
+            if !world.allows(&machine, &input) {
+                continue;
+            }
+            let before = machine.state.clone();
+            let (next, effects) = machine.step(input.clone());
+            world.follow(&input, &effects);
+            machine = next;
+            let after = &machine.state;
+            if after.is_live() && !before.is_live() {
+                let is_attached = matches!(input, Input::Attached { .. });
+                prop_assert!(is_attached, "live without a connected stream");
+            }
+            if matches!(before, LinkState::Failed(_)) && !matches!(after, LinkState::Failed(_)) {
+                let is_asked = matches!(input, Input::Retry | Input::Stop);
+                prop_assert!(is_asked, "{input:?} left a failure");
+            }
+            let under_way = matches!(after, LinkState::Connecting(_) | LinkState::Prompting);
+            let waiting = matches!(after, LinkState::Waiting { .. });
+            prop_assert_eq!(world.attempt, under_way, "an attempt runs exactly while under way: {}", after);
+            prop_assert_eq!(world.timer, waiting, "a timer runs exactly while waiting: {}", after);
+        }
+    }
+}

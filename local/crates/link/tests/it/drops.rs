@@ -1,0 +1,218 @@
+//! Networks, daemons and machines that go away.
+
+use std::time::Duration;
+
+use link::{Arrival, ErrorKind, Health, LinkState, Timings};
+
+use crate::bench::{Bench, PATIENCE, live, record, state};
+
+/// So short that tests need not wait.
+fn short() -> Timings {
+    Timings {
+        ping_interval: Duration::from_millis(50),
+        dead_after: Duration::from_millis(500),
+        ..Timings::default()
+    }
+}
+
+#[tokio::test]
+async fn the_tenth_cut_is_mended_like_the_first() {
+    let bench = Bench::new().await;
+    let (link, _) = bench.live().await;
+    let seen = record(&link, &bench.scope);
+    let execs = bench.execs();
+    for _ in 0..10 {
+        bench.proxy.cut();
+        state(&link, "loss", |state| !state.is_live()).await;
+        let ready = live(&link).await;
+        assert_eq!(ready.arrival, None);
+        link.agent().hello().await.unwrap();
+    }
+    assert_eq!(bench.proxy.connections(), 11);
+    assert_eq!(
+        (bench.execs(), bench.daemon.launches()),
+        (execs, 1),
+        "each one is a warm attach"
+    );
+    let seen = seen.lock().unwrap();
+    let attempts: Vec<u32> = seen
+        .iter()
+        .filter_map(|state| match state {
+            LinkState::Waiting { attempts, .. } => Some(*attempts),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        !attempts.is_empty() && attempts.iter().all(|attempts| *attempts == 1),
+        "{attempts:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_is_made_during_an_outage_is_answered_after_it() {
+    let bench = Bench::new().await;
+    let (link, _) = bench.live().await;
+    link.disconnect();
+    state(&link, "offline", |state| matches!(state, LinkState::Offline)).await;
+    bench.proxy.black_hole(true);
+    link.retry_now();
+    state(&link, "dialling", |state| {
+        matches!(state, LinkState::Connecting(_))
+    })
+    .await;
+    let agent = link.agent();
+    let answer = bench.scope.spawn(async move { agent.hello().await });
+    bench.proxy.restore();
+    tokio::time::timeout(PATIENCE, answer)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    live(&link).await;
+}
+
+#[tokio::test]
+async fn a_half_closed_connection_is_dialled_again() {
+    let bench = Bench::new().await;
+    let (link, _) = bench.live().await;
+    bench.proxy.half_close();
+    state(&link, "loss", |state| !state.is_live()).await;
+    live(&link).await;
+    assert_eq!(bench.proxy.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_black_hole_is_noticed_and_left() {
+    let mut bench = Bench::new().await;
+    bench.timings = short();
+    let (link, _) = bench.live().await;
+    bench.proxy.black_hole(true);
+    state(&link, "silence", |state| {
+        matches!(
+            state,
+            LinkState::Live {
+                health: Health::Quiet,
+                ..
+            }
+        )
+    })
+    .await;
+    let waiting = state(&link, "loss", |state| !state.is_live()).await;
+    assert!(waiting.to_string().contains("no sign of life"), "{waiting}");
+    bench.proxy.restore();
+    live(&link).await;
+}
+
+#[tokio::test]
+async fn after_a_wake_up_a_dead_connection_is_noticed_at_once() {
+    let mut bench = Bench::new().await;
+    bench.timings = Timings {
+        dead_after: Duration::from_secs(3600),
+        stalled_after: Duration::from_secs(3600),
+        wake_grace: Duration::from_millis(300),
+        ..Timings::default()
+    };
+    let (link, _) = bench.live().await;
+    let asked = bench.daemon.asked();
+    link.woke();
+    let answered = async {
+        while bench.daemon.asked() == asked {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, answered).await.unwrap();
+    live(&link).await;
+    assert_eq!(bench.proxy.connections(), 1, "a living connection is kept");
+    bench.proxy.black_hole(true);
+    link.woke();
+    state(&link, "loss", |state| !state.is_live()).await;
+    bench.proxy.restore();
+    live(&link).await;
+    assert_eq!(bench.proxy.connections(), 2);
+}
+
+#[tokio::test]
+async fn an_agent_that_hangs_is_shown_and_kept() {
+    let mut bench = Bench::new().await;
+    bench.timings = short();
+    let (link, _) = bench.live().await;
+    bench.daemon.hang(true);
+    state(&link, "stall", |state| {
+        matches!(
+            state,
+            LinkState::Live {
+                health: Health::Stalled,
+                ..
+            }
+        )
+    })
+    .await;
+    bench.daemon.hang(false);
+    state(&link, "recovery", |state| {
+        matches!(
+            state,
+            LinkState::Live {
+                health: Health::Good,
+                ..
+            }
+        )
+    })
+    .await;
+    assert_eq!(bench.proxy.connections(), 1);
+}
+
+#[tokio::test]
+async fn an_agent_that_moves_no_byte_for_long_is_dialled_again() {
+    let mut bench = Bench::new().await;
+    bench.timings = Timings {
+        stalled_after: Duration::from_secs(1),
+        attach: Duration::from_secs(2),
+        ..short()
+    };
+    let (link, _) = bench.live().await;
+    bench.daemon.mute(true);
+    let lost = state(&link, "loss", |state| state.cause().is_some()).await;
+    let cause = lost.cause().unwrap();
+    assert!(matches!(cause.kind(), ErrorKind::Silent(_)), "{cause}");
+    bench.daemon.mute(false);
+    live(&link).await;
+    assert!(bench.proxy.connections() > 1);
+    assert_eq!(bench.daemon.launches(), 1);
+}
+
+#[tokio::test]
+async fn a_dead_daemon_is_started_again_without_another_login() {
+    let bench = Bench::new().await;
+    let (link, before) = bench.live().await;
+    bench.daemon.kill();
+    state(&link, "loss", |state| !state.is_live()).await;
+    let after = live(&link).await;
+    assert_eq!(after.arrival, Some(Arrival::Launched));
+    assert_ne!(after.hello.identity.instance, before.hello.identity.instance);
+    assert_eq!((bench.daemon.launches(), bench.proxy.connections()), (2, 1));
+    link.agent().hello().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_restarted_host_is_the_same_and_another_machine_is_not() {
+    let bench = Bench::new().await;
+    let (link, _) = bench.live().await;
+    bench
+        .daemon
+        .change(|hello| hello.identity.boot_id = "later".into());
+    bench.proxy.cut();
+    state(&link, "loss", |state| !state.is_live()).await;
+    live(&link).await;
+    bench
+        .daemon
+        .change(|hello| hello.identity.machine = "other".into());
+    bench.proxy.cut();
+    let failed = state(&link, "failure", |state| matches!(state, LinkState::Failed(_))).await;
+    let cause = failed.cause().unwrap();
+    assert!(matches!(cause.kind(), ErrorKind::OtherMachine), "{cause}");
+    assert_eq!(
+        cause.to_string(),
+        "attach on testhost: another machine or user than before answers under this name"
+    );
+    assert!(cause.hint().is_some());
+}
