@@ -16,10 +16,8 @@ pub struct SystemParts<'a> {
 /// A file with standing instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
-    /// Where it comes from, for the model, without a path of the host: `workspace/AGENTS.md`.
-    pub label: String,
-    /// Whom it speaks for: `user`, `project` or `local`.
-    pub scope: String,
+    /// What stands above it, for the model, without a path of the host: `workspace/AGENTS.md (project)`.
+    pub heading: String,
     /// Its text.
     pub text: String,
 }
@@ -47,11 +45,7 @@ pub fn system(parts: &SystemParts<'_>) -> String {
                      holds; what the user says holds over both.";
         section(&mut out, "# Instructions", words);
         for file in files {
-            section(
-                &mut out,
-                &format!("## {} ({})", file.label, file.scope),
-                &file.text,
-            );
+            section(&mut out, &format!("## {}", file.heading), &file.text);
         }
     }
     out.push('\n');
@@ -68,10 +62,9 @@ fn section(out: &mut String, heading: &str, text: &str) {
 mod tests {
     use super::*;
 
-    fn file(label: &str, scope: &str, text: &str) -> Instruction {
+    fn file(heading: &str, text: &str) -> Instruction {
         Instruction {
-            label: label.to_owned(),
-            scope: scope.to_owned(),
+            heading: heading.to_owned(),
             text: text.to_owned(),
         }
     }
@@ -82,7 +75,7 @@ mod tests {
         let blank = SystemParts {
             persona: Some(" "),
             host_rules: Some("\n"),
-            instructions: &[file("a", "user", " ")],
+            instructions: &[file("a", " ")],
         };
         assert_eq!(system(&blank), BASE_PROMPT);
     }
@@ -90,9 +83,9 @@ mod tests {
     #[test]
     fn parts_stand_in_the_given_order() {
         let files = [
-            file("user/AGENTS.md", "user", "Be kind.\n"),
-            file("workspace/REASONIX.md", "project", "Use tabs.\n\n"),
-            file("workspace/AGENTS.local.md", "local", "No, spaces."),
+            file("user/AGENTS.md (user)", "Be kind.\n"),
+            file("workspace/REASONIX.md (project)", "Use tabs.\n\n"),
+            file("workspace/AGENTS.local.md (local)", "No, spaces."),
         ];
         let parts = SystemParts {
             persona: Some("You are a pirate.\n"),

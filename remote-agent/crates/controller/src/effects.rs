@@ -7,7 +7,7 @@ use conversation::TurnId;
 use permission::Policy;
 use protocol::{ErrorBody, PromptId, Receipt, Snapshot};
 use session_store::{Log, Record, StoreError, record::TurnRecord};
-use stdx::task::Scope;
+use stdx::{Gauge, task::Scope};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::JoinHandle,
@@ -15,7 +15,6 @@ use tokio::{
 };
 
 use crate::{
-    activity::Activity,
     feed::Feed,
     handle::Status,
     parts::SessionParts,
@@ -57,7 +56,7 @@ pub(crate) struct Turns {
     /// Handed to every turn.
     reports: mpsc::Sender<FromTurn>,
     scope: Scope,
-    activity: Activity,
+    busy: Gauge,
     running: Option<RunningTask>,
     /// Questions of the running turn that wait for an answer.
     questions: HashMap<PromptId, oneshot::Sender<Verdict>>,
@@ -214,7 +213,7 @@ impl Turns {
         posture: &Posture,
         reports: mpsc::Sender<FromTurn>,
         scope: Scope,
-        activity: Activity,
+        busy: Gauge,
     ) -> Self {
         let policy = watch::channel(Arc::new(parts.policy(posture))).0;
         Self {
@@ -222,7 +221,7 @@ impl Turns {
             policy,
             reports,
             scope,
-            activity,
+            busy,
             running: None,
             questions: HashMap::new(),
         }
@@ -236,7 +235,7 @@ impl Turns {
             policy: self.policy.subscribe(),
         };
         let turn = plan.turn;
-        let (run, busy) = (self.parts.run(plan, Arc::new(port), &scope), self.activity.turn());
+        let (run, busy) = (self.parts.run(plan, Arc::new(port), &scope), self.busy.begin());
         let task = scope.spawn(async move {
             run.await;
             drop(busy);

@@ -17,7 +17,6 @@
 //! | change how sessions are opened, resumed, listed | `manager.rs`, `open.rs` |
 //! | know what the composition root must provide | [`Assembler`] in `parts.rs` |
 
-mod activity;
 mod actor;
 mod effects;
 mod feed;

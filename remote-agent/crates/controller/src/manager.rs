@@ -7,11 +7,10 @@ use protocol::{
     ShutdownRequest,
 };
 use session_store::{Holder, Sessions, StoreError, Summary};
-use stdx::{AbsPath, task::Scope};
+use stdx::{AbsPath, Gauge, task::Scope};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
-    activity::Activity,
     actor::Actor,
     effects::{Executor, Turns},
     feed::Feed,
@@ -43,7 +42,7 @@ pub struct Manager {
     hello: Arc<Hello>,
     /// Bounded; opening and listing wait for their turn.
     requests: mpsc::Sender<Request>,
-    activity: Activity,
+    busy: Gauge,
     stopping: watch::Receiver<bool>,
 }
 
@@ -60,11 +59,11 @@ impl Manager {
     pub fn start(options: ManagerOptions) -> Self {
         let (requests, inbox) = mpsc::channel(64);
         let (stopping, stopping_seen) = watch::channel(false);
-        let activity = Activity::default();
+        let busy = Gauge::default();
         let manager = Self {
             hello: Arc::new(options.hello.clone()),
             requests,
-            activity: activity.clone(),
+            busy: busy.clone(),
             stopping: stopping_seen,
         };
         let scope = options.scope.clone();
@@ -72,7 +71,7 @@ impl Manager {
             store: Sessions::new(options.sessions.as_path()),
             options,
             open: HashMap::new(),
-            activity,
+            busy,
             stopping,
         };
         scope.spawn(table.run(inbox));
@@ -136,14 +135,10 @@ impl Manager {
         drop(self.stopping.clone().wait_for(|stopping| *stopping).await);
     }
 
-    /// Waits until no turn runs.
-    pub async fn wait_for_no_turn(&self) {
-        self.activity.wait_for(|count| count == 0).await;
-    }
-
-    /// Waits until a turn runs.
-    pub async fn wait_for_turn(&self) {
-        self.activity.wait_for(|count| count > 0).await;
+    /// Gives the count of turns that run.
+    #[must_use]
+    pub fn turns(&self) -> &Gauge {
+        &self.busy
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, ErrorBody> {
@@ -163,7 +158,7 @@ struct Table {
     options: ManagerOptions,
     store: Sessions,
     open: HashMap<SessionId, Entry>,
-    activity: Activity,
+    busy: Gauge,
     stopping: watch::Sender<bool>,
 }
 
@@ -332,7 +327,7 @@ impl Table {
             &machine.posture(),
             reports_in,
             scope.clone(),
-            self.activity.clone(),
+            self.busy.clone(),
         );
         let executor = Executor::new(log, view, feed, status, turns);
         let actor = Actor {

@@ -9,6 +9,7 @@
 //! | start a task that somebody owns | [`task`] |
 //! | start a process with a clean environment | [`process`] |
 //! | know what time it is | [`clock`] |
+//! | wait until something is going on, or nothing | [`gauge`] |
 //! | hold a secret so that it does not print | [`secret`] |
 //! | replace a file so that a crash leaves the old or the new one | [`atomic_write`] |
 //! | cut text at a character boundary | [`bounded`] |
@@ -18,9 +19,11 @@ pub mod abs_path;
 pub mod atomic_write;
 pub mod bounded;
 pub mod clock;
+pub mod gauge;
 pub mod process;
 pub mod secret;
 pub mod task;
 
 pub use abs_path::AbsPath;
+pub use gauge::Gauge;
 pub use secret::Secret;

@@ -1,0 +1,265 @@
+//! The command line: types only, no behaviour. Doc comments are the help text.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A coding agent that runs where the code is.
+#[derive(Debug, Parser)]
+#[command(name = "reasonix", version = VERSION, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+/// The version, and the protocol versions that this program speaks: a host's program is judged by the second line.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\nprotocol 1..1");
+
+/// Exit codes, shown below the help.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  success                               5  bootstrap failed (the stage is named)
+  1  the work failed                       6  no model access (key, endpoint, budget)
+  2  usage or configuration                7  paused (limit reached, can go on)
+  3  the host could not be reached        130  interrupted
+  4  authentication or host key";
+
+/// Options that every command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Log more, on standard error or in the daemon's log (-v, -vv).
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one task and print the answer.
+    Run(RunArgs),
+    /// Follow a session and answer its questions.
+    Attach(AttachArgs),
+    /// List sessions, the most recently changed first.
+    Sessions(SessionsArgs),
+    /// Hosts: add, list, remove, give a key, stop the agent there.
+    #[command(subcommand)]
+    Remote(RemoteCommand),
+    /// Show the whole way on a throwaway host, without SSH server, key or network.
+    Demo(DemoArgs),
+    /// Explain the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// The agent's side: serve sessions on a unix socket.
+    Serve(ServeArgs),
+    /// The agent's side: become the daemon that `serve --detach` starts.
+    #[command(hide = true)]
+    Daemon,
+    /// The agent's side: copy standard input and output to the daemon's socket.
+    #[command(hide = true)]
+    Bridge(BridgeArgs),
+    /// The agent's side: store a provider key read from standard input.
+    #[command(hide = true)]
+    Key(KeyArgs),
+    /// Print the help of every command.
+    #[command(hide = true)]
+    HelpAll,
+}
+
+/// Run one task and print the answer.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// The task; standard input when absent.
+    pub(crate) task: Option<String>,
+    /// Run on this host: a configured name, an ssh_config alias or user@host:port, and the workspace there.
+    #[arg(long, value_name = "HOST[:WORKSPACE]")]
+    pub(crate) remote: Option<String>,
+    /// Work in this folder instead of the current one.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "remote")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Go on with this session.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) resume: Option<String>,
+    /// The model: provider/model, a provider or a model.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What may be done without asking.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<PermissionMode>,
+    /// Pause after this many tool rounds; 0 means no limit.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) max_steps: u32,
+    /// How to print.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output_format: OutputFormat,
+    /// End with exit code 3 when the host stays away this long; the turn goes on there.
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    pub(crate) give_up_after: String,
+}
+
+/// Follow a session and answer its questions.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AttachArgs {
+    /// The session's id, or the beginning of it.
+    pub(crate) session: String,
+    /// The host that has it.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) remote: Option<String>,
+    /// How to print.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output_format: OutputFormat,
+}
+
+/// List sessions.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SessionsArgs {
+    /// The host to ask.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) remote: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer as text, tool calls as lines.
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// Every event as one line of JSON, the result last.
+    StreamJson,
+}
+
+/// What may be done without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PermissionMode {
+    /// Reading only.
+    ReadOnly,
+    /// Writing in the workspace, commands in the sandbox.
+    WorkspaceWrite,
+    /// Everything that no rule denies.
+    DangerFullAccess,
+}
+
+/// Hosts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RemoteCommand {
+    /// Add a host to the configuration.
+    Add(RemoteAddArgs),
+    /// List configured hosts.
+    List(RemoteListArgs),
+    /// Remove a host from the configuration; nothing on the host changes.
+    Remove(RemoteHostArg),
+    /// Store a provider key on a host; it is read from standard input or asked for.
+    Key(RemoteKeyArgs),
+    /// Stop the agent on a host; asks when a turn is running.
+    Stop(RemoteStopArgs),
+}
+
+/// Add a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteAddArgs {
+    /// What commands will call it.
+    pub(crate) name: String,
+    /// Where it is: [user@]host[:port], or an ssh_config alias.
+    pub(crate) target: String,
+    /// The workspace folder on the host.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<String>,
+    /// The private key file to log in with; only its path is stored.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity_file: Option<String>,
+    /// A host to go through.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) proxy_jump: Option<String>,
+    /// Put the program on the host: auto, upload or never.
+    #[arg(long, value_name = "HOW")]
+    pub(crate) install: Option<String>,
+}
+
+/// List configured hosts.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// One host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteHostArg {
+    /// The configured name.
+    pub(crate) name: String,
+}
+
+/// Store a provider key on a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteKeyArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// The key's name, such as DEEPSEEK_API_KEY.
+    pub(crate) name: String,
+}
+
+/// Stop the agent on a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteStopArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// Stop even while a turn runs, without asking.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Show the whole way on a throwaway host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DemoArgs {
+    /// Print plain lines.
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// Explain the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print a value and where it comes from.
+    Explain {
+        /// The key, such as agent.temperature.
+        key: String,
+    },
+    /// Read the configuration and print what is wrong with it.
+    Check,
+}
+
+/// Serve sessions.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    /// Start a daemon, wait until it answers, print who it is, and end.
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) detach: bool,
+    /// Serve one connection on standard input and output, and end with it.
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// A word to print around the identity line.
+    #[arg(long, hide = true, value_name = "WORD")]
+    pub(crate) fence: Option<String>,
+}
+
+/// Copy standard input and output to the daemon's socket.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BridgeArgs {
+    /// A word to print around the first line.
+    #[arg(long, value_name = "WORD")]
+    pub(crate) fence: String,
+}
+
+/// Store a provider key.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct KeyArgs {
+    /// The key's name.
+    pub(crate) name: String,
+}

@@ -1,0 +1,106 @@
+//! Questions of the link, asked on the terminal; without one they are refused.
+
+use std::sync::Arc;
+
+use link::{Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, Prompter, SecretQuestion};
+use stdx::Secret;
+
+use crate::terminal;
+
+/// Gives who answers: the person at the terminal, or nobody.
+pub(crate) fn prompter() -> Arc<dyn Prompter> {
+    if terminal::can_ask() {
+        Arc::new(AtTerminal)
+    } else {
+        Arc::new(DenyAll)
+    }
+}
+
+/// Asks on standard error and reads from the terminal.
+struct AtTerminal;
+
+impl Prompter for AtTerminal {
+    fn host_key<'a>(&'a self, question: &'a HostKeyQuestion) -> Answer<'a, HostKeyAnswer> {
+        let mut text = format!(
+            "The host {} is not known.\nIts {} key is {}.\n",
+            visible(&question.host),
+            visible(&question.algorithm),
+            visible(&question.fingerprint)
+        );
+        for known in &question.known_otherwise {
+            let place = format!("{}:{}", known.file.display(), known.line);
+            text.push_str(&format!(
+                "Careful: it is known by another key, {} {} ({place}).\n",
+                known.algorithm, known.fingerprint
+            ));
+        }
+        text.push_str("Trust it? [y]es and remember, [o]nce, [N]o");
+        Box::pin(async move {
+            match on_terminal(text).await.as_deref() {
+                Some("y" | "yes") => HostKeyAnswer::Remember,
+                Some("o" | "once") => HostKeyAnswer::Once,
+                _ => HostKeyAnswer::Refuse,
+            }
+        })
+    }
+
+    fn secret<'a>(&'a self, question: &'a SecretQuestion) -> Answer<'a, Option<Secret>> {
+        let again = if question.round > 1 { " (again)" } else { "" };
+        let label = format!(
+            "{}{again}: ",
+            visible(question.label.trim_end_matches([' ', ':']))
+        );
+        let (echo, instructions) = (question.echo, visible(&question.instructions));
+        Box::pin(async move {
+            if !instructions.trim().is_empty() {
+                terminal::error(&instructions);
+            }
+            if echo {
+                return stdx::task::blocking(move || terminal::ask(&label))
+                    .await
+                    .map(Secret::new);
+            }
+            stdx::task::blocking(move || rpassword::prompt_password(label).ok())
+                .await
+                .map(Secret::new)
+        })
+    }
+
+    fn confirm<'a>(&'a self, question: &'a str) -> Answer<'a, bool> {
+        let text = format!("{} [y/N]", visible(question));
+        Box::pin(async move { matches!(on_terminal(text).await.as_deref(), Some("y" | "yes")) })
+    }
+
+    fn notice(&self, text: &str) {
+        terminal::error(&visible(text));
+    }
+}
+
+async fn on_terminal(text: String) -> Option<String> {
+    let answer = stdx::task::blocking(move || terminal::ask(&text)).await?;
+    Some(answer.to_ascii_lowercase())
+}
+
+/// Makes a host's text safe to show: no control character but the line end reaches the terminal.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' && c != '\t' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_host_cannot_steer_the_terminal() {
+        assert_eq!(
+            super::visible("a\x1b[2Jb\r\nc\u{9b}d"),
+            "a\u{fffd}[2Jb\u{fffd}\nc\u{fffd}d"
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! `reasonix key NAME`: stores a provider key in Reasonix's `.env`, read from standard input so that no argument
+//! list holds it.
+
+use std::io::{IsTerminal as _, Read as _};
+
+use stdx::Secret;
+
+use crate::{args::KeyArgs, exit::Exit, invocation::Invocation, report::Failure, terminal};
+
+/// The longest key that is taken.
+const LIMIT: u64 = 64 * 1024;
+
+/// Reads a key and stores it.
+pub(crate) fn run(invocation: &Invocation, args: &KeyArgs) -> Result<Exit, Failure> {
+    let key = read(&args.name)?;
+    let file = invocation.home.resolve(".env");
+    std::fs::create_dir_all(&invocation.home).map_err(|error| {
+        Failure::new(
+            Exit::Failed,
+            format!("could not make {}: {error}", invocation.home),
+        )
+    })?;
+    settings::env_file::set(&file, &args.name, &key)?;
+    terminal::error(&format!("{} is stored in {file}", args.name));
+    Ok(Exit::Success)
+}
+
+/// Reads a key: hidden from a person at a terminal, else the first line of standard input.
+pub(crate) fn read(name: &str) -> Result<Secret, Failure> {
+    let unreadable = |error| {
+        Failure::new(
+            Exit::Usage,
+            format!("could not read the value of {name}: {error}"),
+        )
+    };
+    let text = if std::io::stdin().is_terminal() {
+        rpassword::prompt_password(format!("{name}: ")).map_err(unreadable)?
+    } else {
+        let mut text = String::new();
+        std::io::stdin()
+            .lock()
+            .take(LIMIT)
+            .read_to_string(&mut text)
+            .map_err(unreadable)?;
+        text
+    };
+    let key = Secret::new(text.trim_end_matches(['\r', '\n']));
+    if key.is_empty() {
+        return Err(
+            Failure::new(Exit::Usage, format!("the value of {name} is empty")).hint("type it, or pipe it in")
+        );
+    }
+    Ok(key)
+}

@@ -1,0 +1,100 @@
+//! `reasonix serve`: the agent's side. In the foreground, detached, or over standard input and output.
+
+use std::path::PathBuf;
+
+use remote_agent::{Agent, OpenError, daemon, detach};
+
+use crate::{
+    args::ServeArgs,
+    exit::Exit,
+    headless::Signals,
+    invocation::Invocation,
+    logging,
+    report::{self, Failure},
+    terminal,
+};
+
+/// Runs one of the three ways.
+pub(crate) async fn run(invocation: &Invocation, args: ServeArgs) -> Result<Exit, Failure> {
+    match (args.detach, args.stdio) {
+        (true, _) => start_daemon(invocation, args.fence).await,
+        (false, true) => over_stdio(invocation).await,
+        (false, false) => serve(invocation).await,
+    }
+}
+
+/// Becomes the daemon: leaves the terminal, logs to a file, serves.
+pub(crate) fn daemon(invocation: &Invocation) -> Result<Exit, Failure> {
+    leave_the_terminal()?;
+    let log = invocation.daemon_log();
+    logging::to_file(&log, invocation.verbose, invocation.variable("REASONIX_LOG"))
+        .map_err(|error| Failure::new(Exit::Failed, format!("could not open {}: {error}", log.display())))?;
+    super::in_runtime(serve(invocation))
+}
+
+/// Makes this process the leader of its own session, so that the end of the starter's terminal does not reach it.
+fn leave_the_terminal() -> Result<(), Failure> {
+    rustix::process::setsid()
+        .map(drop)
+        .map_err(|error| Failure::new(Exit::Failed, format!("could not leave the terminal: {error}")))
+}
+
+async fn serve(invocation: &Invocation) -> Result<Exit, Failure> {
+    let mut signals = Signals::new()?;
+    let options = invocation.agent_options(login_shell(invocation), Vec::new());
+    let stop = async move {
+        signals.next().await;
+    };
+    match daemon::serve(options, &invocation.run_dir(), stop).await {
+        Ok(()) => Ok(Exit::Success),
+        Err(daemon::DaemonError::Open(error)) => Err(open_failure(error)),
+        Err(error) => Err(Failure::new(Exit::Failed, report::chain(&error))),
+    }
+}
+
+/// Starts a daemon, waits until it answers, and prints who it is on one line.
+async fn start_daemon(invocation: &Invocation, fence: Option<String>) -> Result<Exit, Failure> {
+    // A broken configuration is said here, where somebody reads it, and not only in the daemon's log.
+    invocation.settings(None, &[])?;
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::new(
+            Exit::Bootstrap,
+            format!("could not find this program's own file: {error}"),
+        )
+    })?;
+    let hello = detach::start(&program, &invocation.run_dir(), &invocation.daemon_log())
+        .await
+        .map_err(|error| Failure::new(Exit::Bootstrap, report::chain(&error)))?;
+    let identity = serde_json::to_string(&hello).unwrap_or_default();
+    match fence {
+        Some(fence) => terminal::line(&format!("\n{fence} {identity} {fence}")),
+        None => terminal::line(&identity),
+    }
+    Ok(Exit::Success)
+}
+
+/// Serves one connection and ends with it: nothing stays behind.
+async fn over_stdio(invocation: &Invocation) -> Result<Exit, Failure> {
+    let options = invocation.agent_options(login_shell(invocation), Vec::new());
+    let agent = Agent::open(options).await.map_err(open_failure)?;
+    let mut pipe = agent.connect();
+    let mut stdio = tokio::io::join(tokio::io::stdin(), tokio::io::stdout());
+    // Either end going away is the end of the connection.
+    drop(tokio::io::copy_bidirectional(&mut stdio, &mut pipe).await);
+    agent.close().await;
+    Ok(Exit::Success)
+}
+
+fn open_failure(error: OpenError) -> Failure {
+    match error {
+        OpenError::Settings(error) => Failure::from(error),
+        other => Failure::new(Exit::Failed, report::chain(&other)),
+    }
+}
+
+fn login_shell(invocation: &Invocation) -> Option<PathBuf> {
+    invocation
+        .variable("SHELL")
+        .filter(|shell| shell.starts_with('/'))
+        .map(PathBuf::from)
+}

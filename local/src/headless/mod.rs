@@ -1,0 +1,285 @@
+//! A session without a screen: submit, follow, answer questions, end with an exit code.
+
+mod output;
+mod questions;
+mod signals;
+
+mod summary;
+
+use std::time::Duration;
+
+use client::{SessionView, Update};
+use link::{AgentLink, LinkState, Patience};
+use protocol::{Command, CommandId, CommandRequest, OpenSession, Receipt, Snapshot, TurnCommand, TurnId};
+use tokio::time::Instant;
+
+pub(crate) use self::signals::Signals;
+use self::{output::Output, questions::Questions};
+use crate::{args::OutputFormat, exit::Exit, report::Failure, terminal};
+
+/// The wait between two tries while the agent is away.
+const AWAY: Duration = Duration::from_millis(250);
+
+/// What to do with a session.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    /// How the session is opened or resumed.
+    pub(crate) open: OpenSession,
+    /// What to ask; `None` follows what goes on.
+    pub(crate) task: Option<Task>,
+    /// How to print.
+    pub(crate) format: OutputFormat,
+    /// How long the agent may stay away.
+    pub(crate) give_up_after: Duration,
+    /// The command that comes back to the session.
+    pub(crate) way_back: String,
+}
+
+/// A task.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    /// The text as typed.
+    pub(crate) text: String,
+    /// Pause after this many tool rounds; 0 means no limit.
+    pub(crate) max_steps: u32,
+}
+
+/// Runs a job to its end.
+pub(crate) async fn run(link: &AgentLink, job: Job) -> Result<Exit, Failure> {
+    let mut runner = Runner::start(link, job).await?;
+    let exit = runner.follow().await;
+    if let Err(failure) = &exit {
+        terminal::error(&format!(
+            "the session stays; come back with: {}",
+            runner.job.way_back
+        ));
+        runner.output.failure(failure);
+    }
+    exit
+}
+
+struct Runner<'a> {
+    link: &'a AgentLink,
+    view: SessionView,
+    output: Output,
+    questions: Questions,
+    signals: Signals,
+    job: Job,
+    /// The turn that is waited for.
+    turn: Option<TurnId>,
+    /// Whether a person has asked the turn to stop.
+    cancelled: bool,
+}
+
+/// What ends the following of a session.
+#[derive(Clone, Copy)]
+enum End {
+    Turn(Exit),
+    Detached,
+}
+
+impl<'a> Runner<'a> {
+    async fn start(link: &'a AgentLink, job: Job) -> Result<Self, Failure> {
+        let agent = link.agent();
+        let mut signals = Signals::new()?;
+        let id = job.open.session;
+        let opened = patiently(link, &job, &mut signals, || agent.open_session(&job.open)).await?;
+        terminal::error(&format!(
+            "session {id} in {}; come back with: {}",
+            opened.workspace, job.way_back
+        ));
+        let client = agent.session(id);
+        // A new session is followed from its first event on; an old one from where it is.
+        let snapshot = match &job.task {
+            Some(_) if job.open.workspace.is_some() => Snapshot::empty(id),
+            _ => patiently(link, &job, &mut signals, || client.snapshot()).await?,
+        };
+        let output = Output::new(job.format, &snapshot);
+        let mut runner = Self {
+            link,
+            view: SessionView::from_snapshot(client, snapshot),
+            output,
+            questions: Questions::default(),
+            signals,
+            job,
+            turn: None,
+            cancelled: false,
+        };
+        runner.turn = match runner.job.task.clone() {
+            Some(task) => {
+                let submit = TurnCommand::Submit {
+                    text: task.text,
+                    max_steps: task.max_steps,
+                };
+                runner.send(Command::Turn(submit)).await?.turn
+            }
+            None => runner.view.snapshot().phase.turn(),
+        };
+        Ok(runner)
+    }
+
+    async fn follow(&mut self) -> Result<Exit, Failure> {
+        if self.turn.is_none() {
+            terminal::error("nothing is running in this session");
+            return Ok(Exit::Success);
+        }
+        let mut away_since: Option<Instant> = None;
+        loop {
+            if let Some(end) = self.turn_over() {
+                return Ok(self.finish(end));
+            }
+            self.ask_next();
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => {
+                    if let Some(end) = self.on_signal(signal).await? {
+                        return Ok(self.finish(end));
+                    }
+                }
+                update = self.view.next() => match update {
+                    Ok(update) => {
+                        away_since = None;
+                        self.output.update(&update, self.view.snapshot());
+                        if update == Update::Closed {
+                            return Ok(Exit::Interrupted);
+                        }
+                    }
+                    Err(error) if error.is_retryable() => {
+                        let since = *away_since.get_or_insert_with(Instant::now);
+                        if since.elapsed() >= self.job.give_up_after {
+                            return Err(gave_up(self.link, &self.job, error.into()));
+                        }
+                        wait_for_agent(self.link).await?;
+                    }
+                    Err(error) => return Err(error.into()),
+                },
+                answer = self.questions.answered() => self.send_answer(answer).await?,
+            }
+        }
+    }
+
+    /// Asks the next open question: at the terminal, or nowhere, which refuses it.
+    fn ask_next(&mut self) {
+        let prompts = &self.view.snapshot().prompts;
+        self.questions.keep(prompts);
+    }
+
+    async fn send_answer(&mut self, answer: questions::Answered) -> Result<(), Failure> {
+        let sent = self.send(Command::Prompt(answer.command)).await;
+        match sent {
+            // Somebody else was first; the events say how it was answered.
+            Err(failure) if failure.exit == Exit::Usage => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    async fn on_signal(&mut self, signal: signals::Signal) -> Result<Option<End>, Failure> {
+        match (signal, self.turn) {
+            (signals::Signal::Interrupt, Some(turn)) if !self.cancelled => {
+                self.cancelled = true;
+                terminal::error("stopping the turn; once more to leave it running and go");
+                self.send(Command::Turn(TurnCommand::Cancel { turn })).await?;
+                Ok(None)
+            }
+            _ => Ok(Some(End::Detached)),
+        }
+    }
+
+    fn turn_over(&self) -> Option<End> {
+        let (snapshot, turn) = (self.view.snapshot(), self.turn?);
+        let over = snapshot.phase.turn() != Some(turn) && !snapshot.queue.contains(&turn);
+        over.then(|| summary::exit_of(snapshot, turn))
+            .flatten()
+            .map(End::Turn)
+    }
+
+    fn finish(&mut self, end: End) -> Exit {
+        match end {
+            End::Turn(exit) => {
+                self.output
+                    .finish(self.view.snapshot(), self.turn, exit, self.view.counts());
+                exit
+            }
+            End::Detached => {
+                terminal::error(&format!(
+                    "left; the turn goes on where the agent keeps running. Come back with: {}",
+                    self.job.way_back
+                ));
+                Exit::Interrupted
+            }
+        }
+    }
+
+    /// Sends a command until it has a receipt; the same id makes repeating it harmless.
+    async fn send(&mut self, command: Command) -> Result<Receipt, Failure> {
+        let request = CommandRequest {
+            id: CommandId::fresh(),
+            command,
+        };
+        let client = self.view.client().clone();
+        patiently(self.link, &self.job, &mut self.signals, || {
+            client.command(&request)
+        })
+        .await
+    }
+}
+
+/// Tries until it works, the agent stayed away too long, or a person has had enough.
+async fn patiently<T, F>(
+    link: &AgentLink,
+    job: &Job,
+    signals: &mut Signals,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, client::Error>>,
+{
+    let start = Instant::now();
+    loop {
+        let tried = tokio::select! {
+            biased;
+            _signal = signals.next() => {
+                return Err(Failure::new(Exit::Interrupted, "interrupted before the session answered"));
+            }
+            tried = attempt() => tried,
+        };
+        match tried {
+            Err(error) if error.is_retryable() && start.elapsed() < job.give_up_after => {
+                wait_for_agent(link).await?;
+            }
+            Err(error) if error.is_retryable() => return Err(gave_up(link, job, error.into())),
+            other => return other.map_err(Failure::from),
+        }
+    }
+}
+
+/// Waits a moment, and for a link that is being dialled again. Fails when a person has to act first.
+async fn wait_for_agent(link: &AgentLink) -> Result<(), Failure> {
+    tokio::time::sleep(AWAY).await;
+    match link.wait_live(Patience::FirstTry).await {
+        Ok(()) => Ok(()),
+        Err(error) => match &*link.states().borrow() {
+            LinkState::Failed(_) | LinkState::Offline => Err(error.into()),
+            _ => Ok(()),
+        },
+    }
+}
+
+fn gave_up(link: &AgentLink, job: &Job, cause: Failure) -> Failure {
+    let cause = link
+        .states()
+        .borrow()
+        .cause()
+        .map_or(cause.message, std::string::ToString::to_string);
+    let host = link.host().unwrap_or("this machine");
+    let limit = job.give_up_after.as_secs();
+    Failure::new(
+        Exit::Unreachable,
+        format!("{host} stayed away for {limit} s: {cause}"),
+    )
+    .hint(format!(
+        "the turn goes on there; come back with: {}",
+        job.way_back
+    ))
+    .on(host)
+}

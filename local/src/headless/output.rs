@@ -1,0 +1,226 @@
+//! Prints a session: text as it comes, or JSON.
+
+use std::collections::HashMap;
+
+use client::{Counts, Update};
+use protocol::{CallOutcome, DeltaTarget, Frame, Item, Outcome, Snapshot, ToolState, TurnId};
+use serde_json::{Value, json};
+
+use super::summary;
+use crate::{args::OutputFormat, ask::visible, exit::Exit, report::Failure, terminal};
+
+/// The version of the lines that `stream-json` prints.
+const SCHEMA: u32 = 1;
+/// Bytes of a tool call's arguments that are shown.
+const SHOWN_ARGUMENTS: usize = 300;
+
+/// What was printed, so that nothing is printed twice and nothing left out.
+#[derive(Debug)]
+pub(crate) struct Output {
+    format: OutputFormat,
+    started: std::time::Instant,
+    /// Bytes printed of each answer.
+    said: HashMap<u64, usize>,
+    /// Calls whose line was printed.
+    calls: HashMap<String, bool>,
+    /// Whether the last thing printed was text without a line end.
+    open_line: bool,
+}
+
+impl Output {
+    /// Starts after what a state already shows.
+    pub(crate) fn new(format: OutputFormat, known: &Snapshot) -> Self {
+        let mut output = Self {
+            format,
+            started: stdx::clock::monotonic(),
+            said: HashMap::new(),
+            calls: HashMap::new(),
+            open_line: false,
+        };
+        for item in &known.items {
+            match item {
+                Item::Assistant {
+                    id,
+                    text,
+                    complete: true,
+                    ..
+                } => drop(output.said.insert(*id, text.len())),
+                Item::Tool {
+                    call,
+                    state: ToolState::Done { .. },
+                    ..
+                } => drop(output.calls.insert(call.clone(), true)),
+                _ => {}
+            }
+        }
+        output
+    }
+
+    /// Prints what an update brought.
+    pub(crate) fn update(&mut self, update: &Update, view: &Snapshot) {
+        match (self.format, update) {
+            (OutputFormat::Json, _) => {}
+            (OutputFormat::StreamJson, Update::Frame(frame)) => print_frame(frame),
+            (OutputFormat::StreamJson, Update::Refreshed) => {
+                print_frame(&Frame::Snapshot(Box::new(view.clone())));
+            }
+            (OutputFormat::StreamJson, Update::Closed) | (OutputFormat::Text, Update::Closed) => {}
+            // Streamed text belongs to the newest items, so only those are looked at.
+            (OutputFormat::Text, Update::Frame(Frame::Delta(delta))) => {
+                if let DeltaTarget::Text { item } = delta.target {
+                    self.say(item, view);
+                }
+            }
+            (OutputFormat::Text, _) => self.items(view),
+        }
+    }
+
+    /// Prints the end of a turn.
+    pub(crate) fn finish(&mut self, view: &Snapshot, turn: Option<TurnId>, exit: Exit, counts: Counts) {
+        let Some(turn) = turn else { return };
+        match self.format {
+            OutputFormat::Text => self.finish_text(view, turn),
+            OutputFormat::Json | OutputFormat::StreamJson => {
+                terminal::line(&self.result(view, turn, exit, counts).to_string());
+            }
+        }
+    }
+
+    /// Prints a failure where a program reads it; people are told elsewhere.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if self.format != OutputFormat::Text {
+            terminal::line(&failure.json().to_string());
+        }
+    }
+
+    fn items(&mut self, view: &Snapshot) {
+        for item in &view.items {
+            match item {
+                Item::Assistant { id, .. } => self.say(*id, view),
+                Item::Tool {
+                    call,
+                    name,
+                    arguments,
+                    state,
+                    ..
+                } => self.tool(call, name, arguments, *state),
+                Item::User { .. } | Item::TurnEnd { .. } => {}
+            }
+        }
+    }
+
+    /// Prints what is new of an answer.
+    fn say(&mut self, wanted: u64, view: &Snapshot) {
+        let text = view.items.iter().rev().find_map(|item| match item {
+            Item::Assistant {
+                id, text, complete, ..
+            } if *id == wanted => Some((text, *complete)),
+            _ => None,
+        });
+        let Some((text, complete)) = text else { return };
+        let printed = self.said.entry(wanted).or_default();
+        if let Some(new) = text.get(*printed..).filter(|new| !new.is_empty()) {
+            terminal::text(&visible(new));
+            self.open_line = !new.ends_with('\n');
+        }
+        *printed = text.len();
+        if complete {
+            self.end_line();
+        }
+    }
+
+    fn tool(&mut self, call: &str, name: &str, arguments: &str, state: ToolState) {
+        let over = matches!(state, ToolState::Done { .. });
+        match self.calls.get(call) {
+            None => {
+                self.end_line();
+                let shown = stdx::bounded::one_line(&visible(arguments), SHOWN_ARGUMENTS);
+                terminal::line(&format!("-> {} {shown}", visible(name)));
+            }
+            Some(false) if over => {}
+            Some(_) => return,
+        }
+        self.calls.insert(call.to_owned(), over);
+        if let ToolState::Done { outcome } = state
+            && outcome != CallOutcome::Ok
+        {
+            terminal::line(&format!("   {}", word(outcome)));
+        }
+    }
+
+    fn finish_text(&mut self, view: &Snapshot, turn: TurnId) {
+        self.items(view);
+        self.end_line();
+        match summary::outcome(view, turn) {
+            Some(Outcome::Failed { message, hint, .. }) => {
+                terminal::error(&format!("error: {}", visible(message)));
+                if let Some(hint) = hint {
+                    terminal::error(&format!("hint: {}", visible(hint)));
+                }
+            }
+            Some(Outcome::Paused { reason }) => terminal::error(&format!("paused: {reason}")),
+            Some(Outcome::Interrupted) => {
+                terminal::error("interrupted: the agent ended in mid-turn; submit again to go on from here");
+            }
+            Some(Outcome::Cancelled) => terminal::error("stopped"),
+            _ => {}
+        }
+        let denied = summary::denied(view, turn);
+        if !denied.is_empty() {
+            terminal::error(&format!("{} call(s) were denied", denied.len()));
+        }
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.open_line) {
+            terminal::text("\n");
+        }
+    }
+
+    fn result(&self, view: &Snapshot, turn: TurnId, exit: Exit, counts: Counts) -> Value {
+        let outcome = summary::outcome(view, turn);
+        let missed = view.usage.input.saturating_sub(view.usage.cached);
+        let mut result = json!({
+            "type": "result",
+            "subtype": if exit == Exit::Success { "success" } else { "error_during_execution" },
+            "is_error": exit != Exit::Success,
+            "exit_code": exit.code(),
+            "duration_ms": u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "num_turns": summary::rounds(view, turn),
+            "result": summary::answer(view, turn),
+            "session_id": view.session.session,
+            "workspace": view.session.workspace,
+            "usage": {
+                "input_tokens": view.usage.input,
+                "output_tokens": view.usage.output,
+                "cache_read_input_tokens": view.usage.cached,
+                "cache_creation_input_tokens": missed,
+            },
+            "denied_calls": summary::denied(view, turn),
+            "events": {"last": view.at, "received": counts.received, "doubled": counts.duplicates, "gaps": counts.gaps},
+        });
+        if let (Some(object), Some(outcome)) = (result.as_object_mut(), outcome) {
+            object.insert("outcome".to_owned(), json!(outcome));
+        }
+        result
+    }
+}
+
+fn print_frame(frame: &Frame) {
+    let mut value = serde_json::to_value(frame).unwrap_or(Value::Null);
+    if let Some(object) = value.as_object_mut() {
+        object.insert("schema".to_owned(), SCHEMA.into());
+    }
+    terminal::line(&value.to_string());
+}
+
+fn word(outcome: CallOutcome) -> &'static str {
+    match outcome {
+        CallOutcome::Ok => "done",
+        CallOutcome::Failed => "failed",
+        CallOutcome::Denied => "denied",
+        CallOutcome::Cancelled => "not started: the turn was stopped",
+        CallOutcome::Interrupted => "interrupted",
+        CallOutcome::Unknown => "unknown: it may have run before the agent ended",
+    }
+}

@@ -1,0 +1,245 @@
+//! `HOST[:WORKSPACE]`: a configured name, an alias of ssh_config or `user@host:port`, and a folder there.
+
+use std::path::PathBuf;
+
+use link::{Host, InstallOptions, LinkOptions, Prompter, Timings};
+use settings::{
+    Loaded,
+    schema::{Install, RemoteHost},
+};
+use transport::{ConnectOptions, ResolveOptions, Target};
+
+use crate::{exit::Exit, invocation::Invocation, report::Failure};
+
+/// A host and a workspace as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostRef {
+    /// The host.
+    pub(crate) host: String,
+    /// The workspace, if one was typed.
+    pub(crate) workspace: Option<String>,
+}
+
+impl HostRef {
+    /// Splits what was typed. Digits after the host are a port; anything else is a workspace.
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        let bad = |why: &str| {
+            Failure::new(Exit::Usage, format!("{text:?} names no host: {why}"))
+                .hint("write HOST, HOST:WORKSPACE or user@host:port:WORKSPACE")
+        };
+        // A bracketed address holds colons of its own.
+        let after_address = match text.rfind(']') {
+            Some(end) if text.contains('[') => end + 1,
+            _ => text.find(':').unwrap_or(text.len()),
+        };
+        let (host, rest) = text.split_at(after_address);
+        if host.is_empty() {
+            return Err(bad("the host is empty"));
+        }
+        let Some(rest) = rest.strip_prefix(':') else {
+            return if rest.is_empty() {
+                Ok(Self {
+                    host: host.to_owned(),
+                    workspace: None,
+                })
+            } else {
+                Err(bad("only ':' may follow ']'"))
+            };
+        };
+        let (first, more) = rest
+            .split_once(':')
+            .map_or((rest, None), |(first, more)| (first, Some(more)));
+        if !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit()) {
+            let workspace = more.filter(|folder| !folder.is_empty()).map(str::to_owned);
+            return Ok(Self {
+                host: format!("{host}:{first}"),
+                workspace,
+            });
+        }
+        if rest.is_empty() {
+            return Err(bad("the workspace is empty"));
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            workspace: Some(rest.to_owned()),
+        })
+    }
+}
+
+/// A host that can be dialled.
+#[derive(Debug, Clone)]
+pub(crate) struct HostPlan {
+    /// What a person calls it.
+    pub(crate) name: String,
+    /// The workspace: typed, else configured.
+    pub(crate) workspace: Option<String>,
+    configured: Option<RemoteHost>,
+    target: Target,
+}
+
+impl HostPlan {
+    /// Looks a host up in the settings; what is not there is left to SSH.
+    pub(crate) fn new(wanted: &HostRef, loaded: &Loaded) -> Result<Self, Failure> {
+        let configured = loaded
+            .settings
+            .remote
+            .hosts
+            .iter()
+            .find(|host| host.name == wanted.host)
+            .cloned();
+        let target = match &configured {
+            Some(host) => Target {
+                user: host.user.clone(),
+                host: host.host.clone().unwrap_or_else(|| host.name.clone()),
+                port: host.port,
+            },
+            None => wanted.host.parse().map_err(|error: transport::Error| {
+                Failure::new(Exit::Usage, error.to_string()).maybe_hint(error.hint().map(str::to_owned))
+            })?,
+        };
+        let workspace = wanted
+            .workspace
+            .clone()
+            .or_else(|| configured.as_ref().and_then(|host| host.workspace.clone()));
+        Ok(Self {
+            name: wanted.host.clone(),
+            workspace,
+            configured,
+            target,
+        })
+    }
+
+    /// Gives the workspace, or says that one is needed.
+    pub(crate) fn need_workspace(&self) -> Result<String, Failure> {
+        self.workspace.clone().ok_or_else(|| {
+            Failure::new(
+                Exit::Usage,
+                format!("no workspace is named for host {}", self.name),
+            )
+            .hint(format!(
+                "write {}:FOLDER, or give the host a workspace with `reasonix remote add`",
+                self.name
+            ))
+        })
+    }
+
+    /// Gives what a link needs.
+    pub(crate) fn link_options(
+        &self,
+        invocation: &Invocation,
+        loaded: &Loaded,
+        prompter: std::sync::Arc<dyn Prompter>,
+    ) -> Result<LinkOptions, Failure> {
+        let own = loaded.settings.remote.known_hosts.as_ref();
+        let known_hosts = own.map_or_else(|| invocation.home.join("known_hosts"), PathBuf::from);
+        let agent = self.configured.as_ref().map(|host| &host.agent);
+        let defaults = Timings::default();
+        let timings = Timings {
+            ping_interval: agent.map_or(defaults.ping_interval, |agent| agent.keepalive),
+            dead_after: agent.map_or(defaults.dead_after, |agent| agent.dead_after),
+            ..defaults
+        };
+        let install = match agent.map(|agent| agent.install) {
+            Some(Install::Upload) => bootstrap::Install::Upload,
+            Some(Install::Never) => bootstrap::Install::Never,
+            _ => bootstrap::Install::Auto,
+        };
+        Ok(LinkOptions {
+            host: Host::Named {
+                target: self.target.clone(),
+                resolve: self.resolve_options(invocation),
+            },
+            install: InstallOptions {
+                install,
+                source: artifact_source(invocation)?,
+                home: None,
+                workspace: self.workspace.clone(),
+            },
+            ssh: ConnectOptions {
+                known_hosts: Some(known_hosts),
+                ..ConnectOptions::default()
+            },
+            prompter,
+            timings,
+            state_dir: Some(invocation.home.join("hosts")),
+        })
+    }
+
+    fn resolve_options(&self, invocation: &Invocation) -> ResolveOptions {
+        let login = self.configured.as_ref().map(|host| &host.login);
+        let use_config = login.is_none_or(|login| login.use_ssh_config);
+        let set = |key: &str, value: Option<&String>| value.map(|value| (key.to_owned(), value.clone()));
+        let overrides = [
+            set(
+                "IdentityFile",
+                login.and_then(|login| login.identity_file.as_ref()),
+            ),
+            set("ProxyJump", login.and_then(|login| login.proxy_jump.as_ref())),
+            set(
+                "ProxyCommand",
+                login.and_then(|login| login.proxy_command.as_ref()),
+            ),
+        ];
+        ResolveOptions {
+            home: invocation.user_home.to_path_buf(),
+            local_user: invocation.local_user(),
+            ssh_program: if use_config {
+                invocation.find_program("ssh")
+            } else {
+                None
+            },
+            config_file: if use_config {
+                invocation.ssh_config()
+            } else {
+                Some(PathBuf::from("/dev/null"))
+            },
+            agent_socket: invocation.variable("SSH_AUTH_SOCK").map(PathBuf::from),
+            environment: invocation.plain_environment(),
+            overrides: overrides.into_iter().flatten().collect(),
+        }
+    }
+}
+
+/// Says where programs for hosts come from: this very file, or a folder of builds.
+fn artifact_source(invocation: &Invocation) -> Result<bootstrap::ArtifactSource, Failure> {
+    let own_executable = std::env::current_exe().map_err(|error| {
+        Failure::new(
+            Exit::Bootstrap,
+            format!("could not find this program's own file: {error}"),
+        )
+    })?;
+    let given = invocation.variable("REASONIX_DIST").map(PathBuf::from);
+    Ok(bootstrap::ArtifactSource {
+        own_executable,
+        own_target: bootstrap::Target::own(),
+        dist: given.into_iter().chain([invocation.home.join("dist")]).collect(),
+        version: remote_agent::identity::VERSION.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_host_port_and_workspace() {
+        let check = |text: &str, host: &str, workspace: Option<&str>| {
+            let want = HostRef {
+                host: host.to_owned(),
+                workspace: workspace.map(str::to_owned),
+            };
+            assert_eq!(HostRef::parse(text).unwrap(), want, "{text}");
+        };
+        check("dev", "dev", None);
+        check("dev:~/work", "dev", Some("~/work"));
+        check("dev:/a:b", "dev", Some("/a:b"));
+        check("me@host:2222", "me@host:2222", None);
+        check("me@host:2222:/w", "me@host:2222", Some("/w"));
+        check("[::1]", "[::1]", None);
+        check("me@[::1]:22:/w w", "me@[::1]:22", Some("/w w"));
+        check("dev:目录", "dev", Some("目录"));
+        for bad in ["", ":x", "dev:", "[::1]x"] {
+            assert_eq!(HostRef::parse(bad).unwrap_err().exit, Exit::Usage, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Standard output and standard error. A reader that went away is no error of ours.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+/// Writes a line to standard output.
+pub(crate) fn line(text: &str) {
+    let mut out = io::stdout().lock();
+    // `reasonix sessions | head` closes the pipe; there is nobody left to tell.
+    drop(writeln!(out, "{text}"));
+    drop(out.flush());
+}
+
+/// Writes text to standard output as it is, at once.
+pub(crate) fn text(text: &str) {
+    let mut out = io::stdout().lock();
+    // As for `line`.
+    drop(out.write_all(text.as_bytes()));
+    drop(out.flush());
+}
+
+/// Writes a line to standard error.
+pub(crate) fn error(text: &str) {
+    // A closed standard error has nobody to tell.
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Says whether a person can be asked: standard input and standard error are a terminal.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a question on standard error and reads a line of standard input. `None` at its end.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    let mut err = io::stderr().lock();
+    // If the question cannot be shown, the read below ends at once or a person answers it blind.
+    drop(write!(err, "{question} "));
+    drop(err.flush());
+    drop(err);
+    let mut answer = String::new();
+    match io::stdin().lock().read_line(&mut answer) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(answer.trim().to_owned()),
+    }
+}

@@ -1,0 +1,217 @@
+//! The agent as a value: sessions, their HTTP face, and the way in.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use controller::{Manager, ManagerOptions};
+use protocol::{InstanceId, Preset};
+use sandbox::{Backend, Environment, Locales, Shell};
+use settings::{Flag, Sources};
+use stdx::{AbsPath, task::Scope};
+use tokio::io::DuplexStream;
+
+use crate::{
+    assemble::{FromSettings, Host},
+    environment::{self, Variables},
+    identity,
+    run_dir::RunDir,
+};
+
+/// Bytes that a pipe inside the process holds.
+const PIPE: usize = 256 * 1024;
+/// How long sessions may take to end their turns.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// What an agent is opened with. Nothing is looked up beyond it.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// Reasonix's own folder (`REASONIX_HOME`): settings, keys, sessions.
+    pub home: AbsPath,
+    /// The user's home, for `~`.
+    pub user_home: AbsPath,
+    /// The environment of this process.
+    pub environment: Variables,
+    /// The login shell whose environment tools get; `None` takes [`AgentOptions::environment`] as it is.
+    pub login_shell: Option<PathBuf>,
+    /// Values from the command line.
+    pub flags: Vec<Flag>,
+    /// The daemon's socket, empty for an agent that has none.
+    pub socket: String,
+}
+
+/// Why an agent could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A settings file is broken.
+    #[error("the configuration cannot be used")]
+    Settings(#[from] settings::Error),
+    /// A folder could not be made.
+    #[error("could not make the folder {}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// An open agent. Close it; dropping it leaves its sessions to the end of the process.
+#[derive(Debug)]
+pub struct Agent {
+    manager: Manager,
+    scope: Scope,
+    home: AbsPath,
+    idle_exit: Duration,
+}
+
+impl Agent {
+    /// Reads the settings and starts an agent. No network, no socket, no daemon.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the user's settings are broken or a folder cannot be made.
+    pub async fn open(options: AgentOptions) -> Result<Self, OpenError> {
+        let scope = Scope::root("agent");
+        let sources = Sources {
+            home: Some(options.home.to_path_buf()),
+            project: None,
+            environment: environment::texts(&options.environment),
+            flags: options.flags.clone(),
+        };
+        let loaded = settings::load(&sources)?;
+        for warning in &loaded.warnings {
+            tracing::warn!("{warning}");
+        }
+        let sessions = options.home.resolve("sessions");
+        make_private(&options.home)?;
+        make_private(&sessions)?;
+        let hello = identity::hello(InstanceId::fresh(), &options.socket);
+        let host = Host {
+            secrets: secret_places(&options),
+            environment: tool_environment(&options).await,
+            backend: Backend::probe(search_path(&options.environment)).await,
+            shell: Shell::find(search_path(&options.environment)),
+            temp: AbsPath::new(std::env::temp_dir()).unwrap_or_else(|_| options.user_home.clone()),
+            user_home: options.user_home.clone(),
+            home: options.home.clone(),
+        };
+        let manager = Manager::start(ManagerOptions {
+            hello,
+            sessions,
+            user_home: options.user_home.clone(),
+            preset: preset(&loaded.settings),
+            assembler: Arc::new(FromSettings::new(sources, host)),
+            scope: scope.child("sessions"),
+        });
+        Ok(Self {
+            manager,
+            scope,
+            home: options.home,
+            idle_exit: loaded.settings.serve.idle_exit,
+        })
+    }
+
+    /// Gives the sessions.
+    #[must_use]
+    pub fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// Gives Reasonix's own folder.
+    #[must_use]
+    pub fn home(&self) -> &AbsPath {
+        &self.home
+    }
+
+    /// Gives after how long without clients and turns a daemon ends; zero means never.
+    #[must_use]
+    pub fn idle_exit(&self) -> Duration {
+        self.idle_exit
+    }
+
+    /// Gives the HTTP face.
+    pub fn router(&self) -> serve::Router {
+        serve::router(self.manager.clone(), serve::Options::default())
+    }
+
+    /// Opens a pipe to the agent and serves its other end.
+    #[must_use]
+    pub fn connect(&self) -> DuplexStream {
+        let (ours, theirs) = tokio::io::duplex(PIPE);
+        self.scope.spawn(serve::serve_stream(
+            theirs,
+            self.router(),
+            self.scope.child("pipe"),
+        ));
+        ours
+    }
+
+    /// Ends every session gracefully.
+    pub async fn close(&self) {
+        self.scope.close(GRACE).await;
+    }
+}
+
+/// Gives the preset of the settings in the wire's terms.
+fn preset(settings: &settings::Settings) -> Preset {
+    use settings::schema::PresetName;
+    match settings.permissions.preset {
+        PresetName::ReadOnly => Preset::ReadOnly,
+        PresetName::WorkspaceWrite => Preset::WorkspaceWrite,
+        PresetName::FullAccess => Preset::DangerFullAccess,
+    }
+}
+
+fn search_path(environment: &Variables) -> &OsStr {
+    environment
+        .get(OsStr::new("PATH"))
+        .map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), AsRef::as_ref)
+}
+
+async fn tool_environment(options: &AgentOptions) -> Environment {
+    let variables = match &options.login_shell {
+        Some(shell) => environment::capture(shell, &options.environment).await,
+        None => environment::scrub(options.environment.clone()),
+    };
+    Environment::new(
+        variables,
+        &Locales::probe(search_path(&options.environment)).await,
+    )
+}
+
+/// Files and folders that no tool may read: keys, and the sockets of programs that act for the user.
+fn secret_places(options: &AgentOptions) -> Vec<AbsPath> {
+    let run_dirs = [
+        RunDir::locate(&options.home, None, false),
+        RunDir::locate(&options.home, runtime_dir(options), true),
+    ];
+    let run_dirs = run_dirs.iter().filter_map(|dir| AbsPath::new(dir.path()).ok());
+    [options.home.resolve(".env")]
+        .into_iter()
+        .chain(run_dirs)
+        .collect()
+}
+
+fn runtime_dir(options: &AgentOptions) -> Option<&Path> {
+    options
+        .environment
+        .get(OsStr::new("XDG_RUNTIME_DIR"))
+        .map(|dir| Path::new(dir.as_os_str()))
+}
+
+/// Makes a folder for the user alone.
+fn make_private(path: &AbsPath) -> Result<(), OpenError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path.as_path());
+    made.map_err(|source| OpenError::Folder {
+        path: path.to_path_buf(),
+        source,
+    })
+}

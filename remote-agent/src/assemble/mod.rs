@@ -1,0 +1,111 @@
+//! Settings to sessions: one file for each part.
+
+mod instructions;
+mod model;
+mod policy;
+mod tool_context;
+
+use std::sync::Arc;
+
+use agent_loop::TurnOptions;
+use context::{SessionContext, SystemParts};
+use controller::{AssembleFuture, Assembler, SessionParts, Wanted};
+use protocol::{ErrorBody, ErrorCode};
+use sandbox::{Backend, Environment, Shell};
+use settings::{EnvFile, Loaded, Sources};
+use stdx::{AbsPath, task::Scope};
+use tools::Registry;
+
+/// What is the same for every session of this process.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// Reasonix's own folder.
+    pub(crate) home: AbsPath,
+    /// The user's home.
+    pub(crate) user_home: AbsPath,
+    /// What confines commands.
+    pub(crate) backend: Backend,
+    /// What runs commands.
+    pub(crate) shell: Shell,
+    /// What commands find in their environment.
+    pub(crate) environment: Environment,
+    /// Where private temporary folders are made.
+    pub(crate) temp: AbsPath,
+    /// What no tool may read.
+    pub(crate) secrets: Vec<AbsPath>,
+}
+
+/// Builds sessions from settings, read anew for each session with its project's file.
+#[derive(Debug)]
+pub(crate) struct FromSettings {
+    sources: Sources,
+    host: Host,
+}
+
+impl FromSettings {
+    /// States where settings come from; the project is the session's workspace.
+    pub(crate) fn new(sources: Sources, host: Host) -> Self {
+        Self { sources, host }
+    }
+
+    fn load(&self, wanted: &Wanted) -> Result<Loaded, ErrorBody> {
+        let sources = Sources {
+            project: Some(wanted.workspace.to_path_buf()),
+            ..self.sources.clone()
+        };
+        let loaded = settings::load(&sources).map_err(|error| {
+            let hint = error
+                .hints()
+                .first()
+                .cloned()
+                .unwrap_or_else(|| "mend the file, then try again".to_owned());
+            ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint(hint)
+        })?;
+        for warning in &loaded.warnings {
+            tracing::warn!(session = %wanted.session, "{warning}");
+        }
+        Ok(loaded)
+    }
+
+    fn parts(&self, wanted: &Wanted, scope: &Scope) -> Result<SessionParts, ErrorBody> {
+        let loaded = self.load(wanted)?;
+        let keys = EnvFile::load(&self.host.home.resolve(".env")).map_err(|error| {
+            ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint("mend the file, then try again")
+        })?;
+        let chosen = model::choose(&loaded, wanted.model.as_deref(), &keys)?;
+        let instructions = instructions::read(&self.host.home, &wanted.workspace);
+        let system = context::system(&SystemParts {
+            persona: loaded.system_prompt.as_deref(),
+            host_rules: None,
+            instructions: &instructions,
+        });
+        let about = tool_context::about(&wanted.workspace, &self.host);
+        let context = SessionContext::new(&about).message().text;
+        let tools = tool_context::build(&wanted.workspace, &loaded.settings, &self.host, scope)?;
+        let enabled = &loaded.settings.tools.enabled;
+        let registry = Registry::with_builtin()
+            .only(|name| enabled.is_empty() || enabled.iter().any(|tool| tool == name));
+        let turn = TurnOptions::new(
+            chosen.provider,
+            chosen.options,
+            Arc::new(registry),
+            tools,
+            &system,
+            &context,
+        );
+        let policy = policy::build(&loaded.settings, &wanted.workspace, &self.host)?;
+        Ok(SessionParts {
+            model: chosen.reference,
+            system,
+            context,
+            turn,
+            policy,
+        })
+    }
+}
+
+impl Assembler for FromSettings {
+    fn assemble<'a>(&'a self, wanted: &'a Wanted, scope: &'a Scope) -> AssembleFuture<'a> {
+        Box::pin(async move { self.parts(wanted, scope) })
+    }
+}

@@ -1,0 +1,76 @@
+//! Which endpoint and model a session talks to.
+
+use std::sync::Arc;
+
+use agent_loop::ModelOptions;
+use protocol::{ErrorBody, ErrorCode};
+use provider::{Options, Provider};
+use settings::{EnvFile, Loaded, ModelChoice, schema};
+use stdx::Secret;
+
+/// A model that can be asked.
+pub(super) struct Chosen {
+    pub(super) reference: String,
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) options: ModelOptions,
+}
+
+/// Chooses the model that a client asked for, else the default one.
+pub(super) fn choose(loaded: &Loaded, wanted: Option<&str>, keys: &EnvFile) -> Result<Chosen, ErrorBody> {
+    let settings = &loaded.settings;
+    let reference = wanted.unwrap_or(&settings.default_model);
+    let choice = settings
+        .resolve_model(reference)
+        .map_err(|error| ErrorBody::new(ErrorCode::ModelAccess, error.to_string()).hint(error.hint()))?;
+    let provider = provider::build(kind(&choice), endpoint(&choice, keys)).map_err(|error| {
+        ErrorBody::new(ErrorCode::Configuration, error.failure().message)
+            .hint("see [[providers]] in config.toml")
+    })?;
+    let temperature = Some(settings.agent.temperature).filter(|temperature| *temperature > 0.0);
+    let max_tokens = u64::try_from(choice.max_output_tokens())
+        .ok()
+        .filter(|limit| *limit > 0);
+    let options = ModelOptions {
+        name: choice.model.to_owned(),
+        temperature,
+        max_tokens,
+    };
+    Ok(Chosen {
+        reference: choice.reference(),
+        provider,
+        options,
+    })
+}
+
+fn kind(choice: &ModelChoice<'_>) -> &'static str {
+    match choice.provider.kind {
+        schema::ProviderKind::OpenAi => "openai",
+        schema::ProviderKind::Anthropic => "anthropic",
+        schema::ProviderKind::Responses => "responses",
+    }
+}
+
+fn endpoint(choice: &ModelChoice<'_>, keys: &EnvFile) -> Options {
+    let provider = choice.provider;
+    let mut options = Options::new(
+        provider.name.as_str(),
+        provider.base_url.as_deref().unwrap_or_default(),
+    );
+    options.request_url.clone_from(&provider.request_url);
+    options.key_env.clone_from(&provider.api_key_env);
+    options.key = provider
+        .api_key_env
+        .as_ref()
+        .and_then(|name| keys.get(name))
+        .cloned();
+    options.headers = provider
+        .headers
+        .iter()
+        .map(|(name, value)| (name.clone(), Secret::new(value.as_str())))
+        .collect();
+    // A TOML table that JSON cannot express (a date) is left out; the settings have warned about it.
+    if let Ok(serde_json::Value::Object(body)) = serde_json::to_value(&provider.extra_body) {
+        options.extra_body = body;
+    }
+    options
+}

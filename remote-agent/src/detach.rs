@@ -1,0 +1,134 @@
+//! Starting a daemon that outlives its starter, without `unsafe` (settled details 8).
+//!
+//! `serve --detach` starts the same program again as `daemon`. That process makes itself a session leader,
+//! inherits nothing but the log file, and serves. The first waits until the socket answers and prints who it is.
+
+use std::{fs, io, os::unix::fs::OpenOptionsExt as _, path::Path, process::Stdio, time::Duration};
+
+use client::{Agent, Options};
+use protocol::Hello;
+use stdx::task::Scope;
+use tokio::time::Instant;
+
+use crate::{run_dir::RunDir, socket::UnixConnector};
+
+/// How long a daemon may take from its start to its first answer.
+const START: Duration = Duration::from_secs(30);
+/// How long a daemon that runs may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How often the socket is tried meanwhile.
+const TRY_EVERY: Duration = Duration::from_millis(10);
+
+/// Why no daemon could be started.
+#[derive(Debug, thiserror::Error)]
+pub enum DetachError {
+    /// The log file or the process could not be made.
+    #[error("could not start the daemon (log: {log})")]
+    Start {
+        /// The daemon's log file.
+        log: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// It ended before it answered.
+    #[error("the daemon ended before it answered: {status}; its log {log} ends with: {tail}")]
+    Died {
+        /// The daemon's log file.
+        log: String,
+        /// How it ended.
+        status: String,
+        /// The last lines of the log.
+        tail: String,
+    },
+    /// It did not answer in time and was stopped.
+    #[error("the daemon did not answer within {} s and was stopped; see its log {log}", START.as_secs())]
+    Silent {
+        /// The daemon's log file.
+        log: String,
+    },
+}
+
+/// Gives the hello of the daemon that listens in `run_dir`, if one answers.
+pub async fn running(run_dir: &RunDir) -> Option<Hello> {
+    let scope = Scope::root("look for a daemon");
+    let options = Options {
+        attempts: 1,
+        ..Options::default()
+    };
+    let agent = Agent::new(UnixConnector::new(run_dir.socket()), options, &scope);
+    let hello = tokio::time::timeout(ANSWER, agent.hello()).await;
+    scope.close(Duration::ZERO).await;
+    hello.ok()?.ok()
+}
+
+/// Starts `program daemon` in its own session and waits until it answers. A daemon that runs already is
+/// given instead.
+///
+/// # Errors
+/// [`DetachError`]; no process is left behind then.
+pub async fn start(program: &Path, run_dir: &RunDir, log: &Path) -> Result<Hello, DetachError> {
+    if let Some(hello) = running(run_dir).await {
+        return Ok(hello);
+    }
+    let shown = log.display().to_string();
+    let failed = |source| DetachError::Start {
+        log: shown.clone(),
+        source,
+    };
+    let output = open_log(log).map_err(failed)?;
+    let errors = output.try_clone().map_err(failed)?;
+    let mut command = stdx::process::command(program);
+    command.arg("daemon").envs(std::env::vars_os()).current_dir("/");
+    // The daemon makes itself a session leader; its own group already keeps the starter's signals away.
+    command
+        .process_group(0)
+        .kill_on_drop(false)
+        .stdout(Stdio::from(output))
+        .stderr(Stdio::from(errors));
+    let mut child = command.spawn().map_err(failed)?;
+    let deadline = Instant::now() + START;
+    loop {
+        if let Some(hello) = running(run_dir).await {
+            return Ok(hello);
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            // Two starts may race: the loser sees the winner's lock and ends, and the winner answers.
+            if let Some(hello) = running(run_dir).await {
+                return Ok(hello);
+            }
+            return Err(DetachError::Died {
+                log: shown,
+                status: status.to_string(),
+                tail: tail(log),
+            });
+        }
+        if Instant::now() >= deadline {
+            // It is our own child that has not been waited for, so its pid is certainly it.
+            drop(child.kill().await);
+            return Err(DetachError::Silent { log: shown });
+        }
+        tokio::time::sleep(TRY_EVERY).await;
+    }
+}
+
+/// Opens a log for appending, private to the user.
+fn open_log(path: &Path) -> io::Result<fs::File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Gives the last lines of a log.
+fn tail(path: &Path) -> String {
+    let text = fs::read(path)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    let lines: Vec<&str> = text.lines().rev().take(3).collect();
+    stdx::bounded::one_line(&lines.into_iter().rev().collect::<Vec<_>>().join(" | "), 600)
+}

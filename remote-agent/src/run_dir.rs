@@ -1,0 +1,191 @@
+//! The run directory: where a daemon's socket, lock and identity live (settled details 7).
+//!
+//! It is not in the home, which may be on a network file system. Its name carries a hash of home, machine and boot,
+//! so that a demo, a test and the real daemon of one user never meet, and a rebooted machine starts clean.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::identity;
+
+/// A socket path must stay below this many bytes (`sun_path` holds 108).
+const SOCKET_PATH: usize = 100;
+
+/// The run directory of the daemon of one home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// Why a run directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// It cannot be made or looked at.
+    #[error("could not prepare the run directory {}", path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// Somebody else made it, or it is a link: nothing in it can be trusted.
+    #[error("the run directory {} is not ours: {why}", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The path of its socket would be too long for the kernel.
+    #[error("the path {} is too long for a socket", .0.display())]
+    TooLong(PathBuf),
+}
+
+impl RunDir {
+    /// Names the run directory for `home`. `runtime` is the user's runtime directory (`XDG_RUNTIME_DIR`), and is used
+    /// only where it outlives the login (`lingering`).
+    #[must_use]
+    pub fn locate(home: &Path, runtime: Option<&Path>, lingering: bool) -> Self {
+        let digest = Sha256::new()
+            .chain_update(home.as_os_str().as_encoded_bytes())
+            .chain_update([0])
+            .chain_update(identity::machine_id())
+            .chain_update([0])
+            .chain_update(identity::boot_id())
+            .finalize();
+        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let path = match runtime.filter(|dir| lingering && dir.is_absolute() && dir.is_dir()) {
+            Some(dir) => dir.join(format!("reasonix-{hash}")),
+            None => PathBuf::from(format!(
+                "/tmp/reasonix-{}-{hash}",
+                rustix::process::getuid().as_raw()
+            )),
+        };
+        Self { path }
+    }
+
+    /// Makes the directory if it is missing, and checks that it is ours alone.
+    ///
+    /// # Errors
+    /// [`RunDirError`] when it cannot be made, belongs to somebody else, is a link, or its socket path is too long.
+    pub fn prepare(&self) -> Result<(), RunDirError> {
+        let io = |source| RunDirError::Io {
+            path: self.path.clone(),
+            source,
+        };
+        let not_ours = |why: &str| RunDirError::NotOurs {
+            path: self.path.clone(),
+            why: why.to_owned(),
+        };
+        match fs::DirBuilder::new().mode(0o700).create(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+            _ => {}
+        }
+        let found = fs::symlink_metadata(&self.path).map_err(io)?;
+        if !found.is_dir() {
+            return Err(not_ours("it is not a directory"));
+        }
+        if found.uid() != rustix::process::getuid().as_raw() {
+            return Err(not_ours("another user owns it"));
+        }
+        if found.permissions().mode() & 0o077 != 0 {
+            fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700)).map_err(io)?;
+        }
+        let socket = self.socket();
+        if socket.as_os_str().len() >= SOCKET_PATH {
+            Err(RunDirError::TooLong(socket))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Gives the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the socket's path.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.path.join("s")
+    }
+
+    /// Gives the path of the lock that the daemon holds while it lives.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// Gives the path of the daemon's identity.
+    #[must_use]
+    pub fn identity(&self) -> PathBuf {
+        self.path.join("identity.json")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_do_not_meet() {
+        let (a, b) = (
+            RunDir::locate(Path::new("/a"), None, false),
+            RunDir::locate(Path::new("/b"), None, false),
+        );
+        assert_ne!(a, b);
+        assert!(a.socket().as_os_str().len() < SOCKET_PATH);
+    }
+
+    #[test]
+    fn a_runtime_directory_counts_only_with_lingering() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Path::new("/a");
+        assert!(
+            RunDir::locate(home, Some(dir.path()), true)
+                .path()
+                .starts_with(dir.path())
+        );
+        assert!(
+            RunDir::locate(home, Some(dir.path()), false)
+                .path()
+                .starts_with("/tmp")
+        );
+        assert!(
+            RunDir::locate(home, Some(&dir.path().join("gone")), true)
+                .path()
+                .starts_with("/tmp")
+        );
+    }
+
+    #[test]
+    fn refuses_links_and_mends_modes() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = RunDir {
+            path: dir.path().join("real"),
+        };
+        fs::create_dir(real.path()).unwrap();
+        fs::set_permissions(real.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        real.prepare().unwrap();
+        assert_eq!(
+            fs::metadata(real.path()).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        let link = RunDir {
+            path: dir.path().join("link"),
+        };
+        std::os::unix::fs::symlink(real.path(), link.path()).unwrap();
+        assert!(matches!(link.prepare(), Err(RunDirError::NotOurs { .. })));
+        let long = RunDir {
+            path: dir.path().join("x".repeat(90)),
+        };
+        assert!(matches!(long.prepare(), Err(RunDirError::TooLong(_))));
+    }
+}
