@@ -28,9 +28,13 @@ async fn a_client_reaches_the_agent_by_its_socket_until_the_scope_ends() {
     let listener = bind_unix(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let scope = rig.scope.child("listener");
-    let served = rig
-        .scope
-        .spawn(serve_unix(listener, rig.router.clone(), scope.clone()));
+    let clients = stdx::Gauge::default();
+    let served = rig.scope.spawn(serve_unix(
+        listener,
+        rig.router.clone(),
+        clients.clone(),
+        scope.clone(),
+    ));
     let connector = move || {
         let path: PathBuf = path.clone();
         async move {
@@ -41,8 +45,10 @@ async fn a_client_reaches_the_agent_by_its_socket_until_the_scope_ends() {
     };
     let agent = Agent::new(connector, client::Options::default(), &rig.scope);
     assert_eq!(agent.hello().await.unwrap(), rig.manager.hello());
+    assert_eq!(clients.count(), 1);
     scope.close(DEADLINE).await;
     served.await.unwrap();
+    tokio::time::timeout(DEADLINE, clients.none()).await.unwrap();
     assert!(agent.hello().await.is_err());
 }
 
