@@ -80,9 +80,8 @@ pub async fn start(program: &Path, run_dir: &RunDir, log: &Path) -> Result<Hello
     let errors = output.try_clone().map_err(failed)?;
     let mut command = stdx::process::command(program);
     command.arg("daemon").envs(std::env::vars_os()).current_dir("/");
-    // The daemon makes itself a session leader; its own group already keeps the starter's signals away.
+    // The daemon makes itself a session leader, which the leader of a process group cannot do.
     command
-        .process_group(0)
         .kill_on_drop(false)
         .stdout(Stdio::from(output))
         .stderr(Stdio::from(errors));

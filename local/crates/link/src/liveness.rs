@@ -63,7 +63,7 @@ impl Liveness {
 
     /// Wants a byte within the grace after a wake-up.
     pub(crate) fn prove(&mut self) {
-        self.proof = Some(self.timings.wake_grace);
+        self.proof = None;
     }
 
     /// Counts one tick; `passed` is the time since the last one.

@@ -23,12 +23,12 @@ pub(crate) struct Actor {
     pub(crate) mailbox: mpsc::Receiver<Request>,
     /// Reports of the running turn.
     pub(crate) reports: mpsc::Receiver<FromTurn>,
-    /// Set when the task ends.
+    /// Set when nothing will follow.
     pub(crate) ended: watch::Sender<bool>,
 }
 
 impl Actor {
-    /// Runs until the scope is cancelled, the session is closed, or its log cannot be written.
+    /// Runs until the scope is cancelled or the log cannot be written. A closed session still answers with its state.
     pub(crate) async fn run(mut self, scope: Scope) {
         if let Err(error) = self.serve(&scope).await {
             tracing::error!(%error, "the session ends: its log could not be written");
@@ -40,6 +40,10 @@ impl Actor {
     async fn serve(&mut self, scope: &Scope) -> Result<(), StoreError> {
         self.step(Input::Opened).await?;
         loop {
+            if self.session.is_over() {
+                // Its state can still be asked for.
+                self.ended.send_replace(true);
+            }
             // Reports come before the end of the turn's task, so that a turn that ended well is not taken for lost.
             tokio::select! {
                 biased;

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use protocol::{Delta, DeltaTarget, Event, EventEnvelope, Frame, ToolEvent, TurnEvent};
+use protocol::{Delta, DeltaTarget, Event, EventEnvelope, Frame, ToolEvent, TurnEvent, TurnId};
 use session_store::{LogReader, StoreError};
 use tokio::sync::watch;
 
@@ -36,6 +36,8 @@ pub(crate) struct Feed {
 #[derive(Debug, Default)]
 struct State {
     newest: u64,
+    /// The turn whose text is live.
+    running: Option<TurnId>,
     ring: VecDeque<EventEnvelope>,
     live: Vec<Live>,
 }
@@ -70,7 +72,12 @@ impl Feed {
     pub(crate) fn publish(&self, envelope: EventEnvelope) {
         let mut state = self.state();
         state.newest = envelope.n;
-        state.live.retain(|live| !ends(&envelope.event, &live.target));
+        match &envelope.event {
+            Event::Turn(TurnEvent::Started { turn }) => state.running = Some(*turn),
+            // A turn that was cancelled while it waited ends beside the one that runs.
+            Event::Turn(TurnEvent::Ended { turn, .. }) if state.running == Some(*turn) => state.live.clear(),
+            event => state.live.retain(|live| !supersedes(event, &live.target)),
+        }
         if state.ring.len() == RING {
             state.ring.pop_front();
         }
@@ -136,14 +143,13 @@ impl Feed {
 }
 
 /// Says whether an event supersedes the streamed text of a target.
-fn ends(event: &Event, target: &DeltaTarget) -> bool {
+fn supersedes(event: &Event, target: &DeltaTarget) -> bool {
     match (event, target) {
         (
             Event::Turn(TurnEvent::Assistant { item: done, .. } | TurnEvent::Discarded { item: done, .. }),
             DeltaTarget::Text { item } | DeltaTarget::Reasoning { item },
         ) => done == item,
         (Event::Tool(ToolEvent::Finished { call: done, .. }), DeltaTarget::Output { call }) => done == call,
-        (Event::Turn(TurnEvent::Ended { .. }), _) => true,
         _ => false,
     }
 }
@@ -219,15 +225,24 @@ impl Subscription {
 
     /// Queues what is new: durable events first, then the text of live items.
     async fn fill(&mut self) -> Result<(), StoreError> {
-        if self.behind_the_ring() {
-            for event in self.feed.read(self.after, PAGE).await? {
-                self.after = event.n;
-                self.ready.push_back(Frame::Event(event));
-            }
+        if self.fill_from_memory() {
             return Ok(());
         }
+        for event in self.feed.read(self.after, PAGE).await? {
+            self.after = event.n;
+            self.ready.push_back(Frame::Event(event));
+        }
+        Ok(())
+    }
+
+    /// Queues what is new, unless some of it has left the ring.
+    fn fill_from_memory(&mut self) -> bool {
         let feed = Arc::clone(&self.feed);
         let state = feed.state();
+        let first = state.ring.front().map_or(state.newest + 1, |event| event.n);
+        if self.after + 1 < first {
+            return false;
+        }
         for event in state.ring.iter().filter(|event| event.n > self.after) {
             self.ready.push_back(Frame::Event(event.clone()));
         }
@@ -247,12 +262,6 @@ impl Subscription {
             }
             *sent = live.text.len();
         }
-        Ok(())
-    }
-
-    fn behind_the_ring(&self) -> bool {
-        let state = self.feed.state();
-        let first = state.ring.front().map_or(state.newest + 1, |event| event.n);
-        self.after + 1 < first
+        true
     }
 }

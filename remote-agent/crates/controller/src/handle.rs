@@ -57,7 +57,7 @@ pub(crate) struct Ends {
     pub(crate) mailbox: mpsc::Receiver<Request>,
     /// What it shows of itself.
     pub(crate) status: watch::Sender<Status>,
-    /// Set when the task ends.
+    /// Set when nothing will follow: the session is closed and still, or its task ends.
     pub(crate) ended: watch::Sender<bool>,
 }
 
@@ -98,10 +98,10 @@ impl SessionHandle {
         }
     }
 
-    /// Says whether its task has ended, because of a close, a shutdown or a full disk.
+    /// Says whether its task has ended, because of a shutdown or a full disk.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        *self.ended.borrow() || self.mailbox.is_closed()
+        self.mailbox.is_closed()
     }
 
     /// Runs a command. The receipt means that it is on disk; sending it again gives the same receipt.

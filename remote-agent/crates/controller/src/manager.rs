@@ -142,14 +142,17 @@ impl Manager {
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, ErrorBody> {
-        let draining = || ErrorBody {
-            retryable: true,
-            ..ErrorBody::new(ErrorCode::Draining, "the agent is ending")
-                .hint("connect again: another one is started")
-        };
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| draining())?;
         answer.await.map_err(|_| draining())
+    }
+}
+
+fn draining() -> ErrorBody {
+    let error = ErrorBody::new(ErrorCode::Draining, "the agent is ending");
+    ErrorBody {
+        retryable: true,
+        ..error.hint("connect again: another one is started")
     }
 }
 
@@ -187,6 +190,9 @@ impl Table {
     }
 
     async fn open(&mut self, request: OpenSession) -> Result<SessionHandle, ErrorBody> {
+        if *self.stopping.borrow() {
+            return Err(draining());
+        }
         let hash = open::request_hash(&request);
         let conflict = || {
             ErrorBody::new(

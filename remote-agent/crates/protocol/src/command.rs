@@ -72,6 +72,9 @@ pub enum Answer {
     AllowSession,
     /// Do not run it.
     Deny,
+    /// An answer of a newer version; it counts as a refusal.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Answer {
@@ -81,7 +84,7 @@ impl Answer {
         match self {
             Self::AllowOnce => "allow_once",
             Self::AllowSession => "allow_session",
-            Self::Deny => "deny",
+            Self::Deny | Self::Unknown => "deny",
         }
     }
 }

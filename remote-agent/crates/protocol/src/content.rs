@@ -106,6 +106,9 @@ pub enum Preset {
     WorkspaceWrite,
     /// Everything that no rule denies.
     DangerFullAccess,
+    /// A preset of a newer version; what it permits is not known here.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Preset {
@@ -116,6 +119,7 @@ impl Preset {
             Self::ReadOnly => "read-only",
             Self::WorkspaceWrite => "workspace-write",
             Self::DangerFullAccess => "danger-full-access",
+            Self::Unknown => "unknown",
         }
     }
 }

@@ -79,6 +79,9 @@ pub enum Phase {
     },
     /// It was closed.
     Closed,
+    /// A phase of a newer version.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Phase {
@@ -87,7 +90,7 @@ impl Phase {
     pub fn turn(self) -> Option<TurnId> {
         match self {
             Self::Running { turn } | Self::Waiting { turn } | Self::Cancelling { turn } => Some(turn),
-            Self::Idle | Self::Closed => None,
+            Self::Idle | Self::Closed | Self::Unknown => None,
         }
     }
 }
@@ -143,6 +146,10 @@ pub enum Item {
         reasoning: String,
         /// Whether the message is complete.
         complete: bool,
+        /// How many bytes of the text durable events vouch for. What was streamed beyond them is lost if the agent
+        /// dies, and goes with the end of the turn.
+        #[serde(default)]
+        recorded: u64,
     },
     /// A tool call.
     Tool {
@@ -166,17 +173,21 @@ pub enum Item {
         /// How it ended.
         outcome: Outcome,
     },
+    /// An entry of a newer version, to be skipped.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Item {
     /// Gives the turn that it belongs to. The transcript is in the order of turns.
     #[must_use]
-    pub fn turn(&self) -> TurnId {
+    pub fn turn(&self) -> Option<TurnId> {
         match self {
             Self::User { turn, .. }
             | Self::Assistant { turn, .. }
             | Self::Tool { turn, .. }
-            | Self::TurnEnd { turn, .. } => *turn,
+            | Self::TurnEnd { turn, .. } => Some(*turn),
+            Self::Unknown => None,
         }
     }
 }
@@ -194,6 +205,9 @@ pub enum ToolState {
         /// How it ended.
         outcome: CallOutcome,
     },
+    /// A state of a newer version.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Why an event could not be applied.
@@ -425,15 +439,7 @@ impl Snapshot {
         if self.phase.turn() == Some(turn) {
             self.phase = Phase::Idle;
         }
-        for item in self.items.iter_mut().rev() {
-            match item {
-                Item::Assistant {
-                    turn: of, complete, ..
-                } if *of == turn => *complete = true,
-                Item::User { turn: of, .. } if *of == turn => break,
-                _ => {}
-            }
-        }
+        self.items.retain_mut(|item| keep_recorded(item, turn));
         self.push(Item::TurnEnd {
             turn,
             outcome: outcome.clone(),
@@ -444,10 +450,11 @@ impl Snapshot {
         if self.assistant(item).is_none() {
             self.push(new_assistant(turn, item));
         }
-        if let Some(Item::Assistant { text, .. }) = self.assistant(item) {
+        if let Some(Item::Assistant { text, recorded, .. }) = self.assistant(item) {
             // A durable piece wins over what was streamed in its place; text that came after it stays.
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
             let end = start.saturating_add(piece.len());
+            *recorded = (*recorded).max(end as u64);
             if text.get(start..end) != Some(piece) {
                 let keep = prefix(text, start).to_owned();
                 *text = keep + piece;
@@ -463,9 +470,11 @@ impl Snapshot {
             text,
             reasoning,
             complete,
+            recorded,
             ..
         }) = self.assistant(item)
         {
+            *recorded = full.len() as u64;
             full.clone_into(text);
             reason.clone_into(reasoning);
             *complete = true;
@@ -535,6 +544,29 @@ impl Snapshot {
     }
 }
 
+/// Ends an item of a turn: of an answer that is not complete, only what is recorded stays. Says whether any of it does.
+fn keep_recorded(item: &mut Item, ended: TurnId) -> bool {
+    let Item::Assistant {
+        turn,
+        text,
+        reasoning,
+        complete: complete @ false,
+        recorded,
+        ..
+    } = item
+    else {
+        return true;
+    };
+    if *turn != ended {
+        return true;
+    }
+    let stays = prefix(text, usize::try_from(*recorded).unwrap_or(usize::MAX)).len();
+    text.truncate(stays);
+    reasoning.clear();
+    *complete = true;
+    stays > 0
+}
+
 fn new_assistant(turn: TurnId, id: u64) -> Item {
     Item::Assistant {
         turn,
@@ -542,6 +574,7 @@ fn new_assistant(turn: TurnId, id: u64) -> Item {
         text: String::new(),
         reasoning: String::new(),
         complete: false,
+        recorded: 0,
     }
 }
 

@@ -92,6 +92,11 @@ impl Session {
         &self.state
     }
 
+    /// Says whether it is closed and nothing runs in it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.closed && self.running().is_none()
+    }
+
     /// Gives what it may do without asking.
     pub(crate) fn posture(&self) -> Posture {
         let preset = domain_preset(projection::preset_named(&self.state.preset));
@@ -211,7 +216,8 @@ impl Session {
 /// Gives the policy's name for a preset of the wire.
 pub(crate) fn domain_preset(preset: Preset) -> permission::Preset {
     match preset {
-        Preset::ReadOnly => permission::Preset::ReadOnly,
+        // A name this version does not know must not permit more than the strictest one.
+        Preset::ReadOnly | Preset::Unknown => permission::Preset::ReadOnly,
         Preset::WorkspaceWrite => permission::Preset::WorkspaceWrite,
         Preset::DangerFullAccess => permission::Preset::FullAccess,
     }

@@ -84,7 +84,7 @@ impl Session {
         }
         let verdict = match answer {
             Answer::AllowOnce | Answer::AllowSession => Verdict::Allowed,
-            Answer::Deny => Verdict::Refused,
+            Answer::Deny | Answer::Unknown => Verdict::Refused,
         };
         out.push(Effect::Answer(prompt, verdict));
     }

@@ -437,6 +437,7 @@ pub(crate) fn snapshot() -> Snapshot {
             text: "so far".into(),
             reasoning: "hm".into(),
             complete: false,
+            recorded: 3,
         },
         tool("call_0", done),
         tool("call_1", ToolState::Running),
