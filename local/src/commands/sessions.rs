@@ -34,6 +34,7 @@ fn row(info: &SessionInfo) -> String {
         Some(Phase::Cancelling { .. }) => "stopping",
         Some(Phase::Idle) => "idle",
         Some(Phase::Closed) => "closed",
+        Some(Phase::Unknown) => "unknown",
         None => "stored",
     };
     let changed = stdx::clock::rfc3339(info.changed_at);

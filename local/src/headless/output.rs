@@ -104,7 +104,7 @@ impl Output {
                     state,
                     ..
                 } => self.tool(call, name, arguments, *state),
-                Item::User { .. } | Item::TurnEnd { .. } => {}
+                Item::User { .. } | Item::TurnEnd { .. } | Item::Unknown => {}
             }
         }
     }
