@@ -63,7 +63,7 @@ impl Liveness {
 
     /// Wants a byte within the grace after a wake-up.
     pub(crate) fn prove(&mut self) {
-        self.proof = None;
+        self.proof = Some(self.timings.wake_grace);
     }
 
     /// Counts one tick; `passed` is the time since the last one.

@@ -249,7 +249,7 @@ impl Supervisor {
             // Only an answer makes it good again.
             Verdict::Fine => {}
             Verdict::Poor(poor) if poor == health => {}
-            Verdict::Poor(_) => {}
+            Verdict::Poor(poor) => self.step(Input::Silence(poor)),
             Verdict::Dead => {
                 let error = self.lost("no sign of life");
                 return self.ended(error, Line::Gone);
@@ -357,7 +357,7 @@ impl Supervisor {
         let host = || self.dialer.options.host.name();
         match &self.machine.state {
             LinkState::Waiting { .. } => self.dialer.switch.to(Route::Wait),
-            LinkState::Failed(_) => self.dialer.switch.to(Route::Wait),
+            LinkState::Failed(error) => self.dialer.switch.to(Route::Refuse(error.clone())),
             LinkState::Offline => self.dialer.switch.to(Route::Refuse(Error::closed(&host()))),
             LinkState::Connecting(_) | LinkState::Prompting | LinkState::Live { .. } => {}
         }

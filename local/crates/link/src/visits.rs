@@ -123,7 +123,7 @@ fn write(file: &Path, visit: &LastVisit) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    stdx::atomic_write::atomic_write(file, &serde_json::to_vec(visit)?, 0o644)
+    stdx::atomic_write::atomic_write(file, &serde_json::to_vec(visit)?, 0o600)
 }
 
 #[cfg(test)]
