@@ -111,10 +111,18 @@ impl Invocation {
 
 /// What SSH needs to know about this machine.
 impl Invocation {
-    /// Gives the name of the user who runs this program.
+    /// Gives the name of the user who runs this program: from the environment, else from the account's entry.
     pub(crate) fn local_user(&self) -> String {
-        let named = self.variable("USER").or_else(|| self.variable("LOGNAME"));
-        named.map_or_else(|| rustix::process::getuid().as_raw().to_string(), str::to_owned)
+        let named = self
+            .variable("USER")
+            .or_else(|| self.variable("LOGNAME"))
+            .filter(|name| !name.is_empty());
+        let uid = rustix::process::getuid().as_raw();
+        let accounts = || std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        named
+            .map(str::to_owned)
+            .or_else(|| account(&accounts(), uid))
+            .unwrap_or_else(|| uid.to_string())
     }
 
     /// Finds a program on `PATH`.
@@ -135,5 +143,25 @@ impl Invocation {
         environment::texts(&environment::scrub(self.environment.clone()))
             .into_iter()
             .collect()
+    }
+}
+
+/// Finds the name of a user in passwd(5) text. The C library's own look-up is of no use in a static program.
+fn account(passwd: &str, uid: u32) -> Option<String> {
+    let number = uid.to_string();
+    let mut entries = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    entries
+        .find(|entry| entry.get(2) == Some(&number.as_str()))
+        .and_then(|entry| entry.first().map(|&name| name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn finds_the_account_of_a_number() {
+        let passwd = "root:x:0:0:root:/root:/bin/bash\nodd\nme:x:1000:1000::/home/me:/bin/sh\n";
+        assert_eq!(super::account(passwd, 0).as_deref(), Some("root"));
+        assert_eq!(super::account(passwd, 1000).as_deref(), Some("me"));
+        assert_eq!(super::account(passwd, 7), None);
     }
 }

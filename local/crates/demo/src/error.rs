@@ -70,7 +70,9 @@ impl DemoError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Prepare { .. } => Some("set TMPDIR to a folder in which you may write and run programs".to_owned()),
+            Self::Prepare { .. } => {
+                Some("set TMPDIR to a folder in which you may write and run programs".to_owned())
+            }
             Self::Link(error) => error.hint(),
             Self::Agent { source, .. } => source.hint().map(str::to_owned),
             Self::Overdue { .. } => Some("the machine may be busy; try again".to_owned()),
@@ -84,7 +86,9 @@ impl DemoError {
     pub fn details(&self) -> Vec<String> {
         match self {
             Self::Link(error) => error.details(),
-            Self::Overdue { cause: Some(error), .. } => error.details(),
+            Self::Overdue {
+                cause: Some(error), ..
+            } => error.details(),
             _ => Vec::new(),
         }
     }

@@ -49,7 +49,9 @@ impl Ledger {
         }
         let (mut once, mut covered, mut lost) = (0, 0, 0);
         for envelope in log {
-            let is_here = copies.get(&envelope.n).is_some_and(|copies| copies.contains(&envelope));
+            let is_here = copies
+                .get(&envelope.n)
+                .is_some_and(|copies| copies.contains(&envelope));
             if is_here {
                 once += 1;
             } else if self.covered.contains(&envelope.n) {
@@ -120,7 +122,14 @@ mod tests {
         ledger.note(&Update::Refreshed, 4);
         ledger.note(&Update::Frame(Frame::Event(event(5))), 5);
         let tally = ledger.compare(&log, 0);
-        assert_eq!((tally.received, tally.covered, tally.lost, tally.doubled), (3, 2, 0, 0));
-        assert_eq!(Snapshot::empty(protocol::SessionId::fresh()).at, 0, "where a ledger begins");
+        assert_eq!(
+            (tally.received, tally.covered, tally.lost, tally.doubled),
+            (3, 2, 0, 0)
+        );
+        assert_eq!(
+            Snapshot::empty(protocol::SessionId::fresh()).at,
+            0,
+            "where a ledger begins"
+        );
     }
 }

@@ -63,7 +63,13 @@ pub struct Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:5.2} s  {:<8} {}", self.elapsed.as_secs_f32(), self.topic, self.text)
+        write!(
+            f,
+            "{:5.2} s  {:<8} {}",
+            self.elapsed.as_secs_f32(),
+            self.topic,
+            self.text
+        )
     }
 }
 

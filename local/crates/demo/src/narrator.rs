@@ -64,10 +64,22 @@ impl<'a> Narrator<'a> {
     pub(crate) fn session(&mut self, state: &Snapshot) {
         for item in &state.items {
             match item {
-                Item::Assistant { id, text, complete, .. } => self.text(*id, text, *complete),
-                Item::Tool { call, name, arguments, state, output, .. } => {
+                Item::Assistant {
+                    id, text, complete, ..
+                } => self.text(*id, text, *complete),
+                Item::Tool {
+                    call,
+                    name,
+                    arguments,
+                    state,
+                    output,
+                    ..
+                } => {
                     if self.called.insert(call.clone()) {
-                        self.say(Topic::Tool, &format!("-> {name} {}", one_line(arguments, ARGUMENTS)));
+                        self.say(
+                            Topic::Tool,
+                            &format!("-> {name} {}", one_line(arguments, ARGUMENTS)),
+                        );
                     }
                     if let ToolState::Done { outcome } = state
                         && self.done.insert(call.clone())
@@ -75,7 +87,7 @@ impl<'a> Narrator<'a> {
                         self.output(*outcome, output);
                     }
                 }
-                Item::User { .. } | Item::TurnEnd { .. } => {}
+                Item::User { .. } | Item::TurnEnd { .. } | Item::Unknown => {}
             }
         }
     }
@@ -107,7 +119,10 @@ impl<'a> Narrator<'a> {
     fn output(&mut self, outcome: CallOutcome, output: &str) {
         let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in lines.iter().take(OUTPUT) {
-            self.line(Topic::Tool, &format!("   {}", stdx::bounded::prefix(line, ARGUMENTS)));
+            self.line(
+                Topic::Tool,
+                &format!("   {}", stdx::bounded::prefix(line, ARGUMENTS)),
+            );
         }
         if lines.len() > OUTPUT {
             self.line(Topic::Tool, &format!("   ({} more lines)", lines.len() - OUTPUT));
@@ -166,6 +181,7 @@ mod tests {
             text: text.to_owned(),
             reasoning: String::new(),
             complete,
+            recorded: 0,
         }
     }
 
@@ -209,12 +225,17 @@ mod tests {
             state,
             output: "one\n\u{1b}[2Jtwo\n".to_owned(),
         };
-        let done = ToolState::Done { outcome: CallOutcome::Failed };
+        let done = ToolState::Done {
+            outcome: CallOutcome::Failed,
+        };
         let lines = told(|narrator| {
             narrator.session(&state(call(ToolState::Running)));
             narrator.session(&state(call(done)));
             narrator.session(&state(call(done)));
         });
-        assert_eq!(lines, [r#"tool|-> bash {"command":"x"}"#, "tool|   one", "tool|   [2Jtwo"]);
+        assert_eq!(
+            lines,
+            [r#"tool|-> bash {"command":"x"}"#, "tool|   one", "tool|   [2Jtwo"]
+        );
     }
 }

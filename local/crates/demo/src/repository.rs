@@ -1,10 +1,6 @@
 //! The sample work: a folder with a failing test. It needs nothing but a POSIX shell.
 
-use std::{
-    fs, io,
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
-};
+use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path};
 
 /// The folder in the host's home.
 pub(crate) const FOLDER: &str = "sums";

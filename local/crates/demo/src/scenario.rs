@@ -67,6 +67,9 @@ mod tests {
                 assert!(text.len() < CUT_AFTER, "{text}");
             }
         }
-        assert!(explanation().is_ascii(), "byte offsets in messages are places a person can find");
+        assert!(
+            explanation().is_ascii(),
+            "byte offsets in messages are places a person can find"
+        );
     }
 }

@@ -40,15 +40,31 @@ pub struct Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for stage in &self.stages {
-            writeln!(f, "  {:<12} {:5.2} s  {}", stage.name, stage.took.as_secs_f32(), stage.what)?;
+            writeln!(
+                f,
+                "  {:<12} {:5.2} s  {}",
+                stage.name,
+                stage.took.as_secs_f32(),
+                stage.what
+            )?;
         }
         writeln!(f, "  {:<12} {:5.2} s", "in all", self.total.as_secs_f32())?;
-        let Tally { in_log, received, covered, repeated, lost, doubled } = self.events;
+        let Tally {
+            in_log,
+            received,
+            covered,
+            repeated,
+            lost,
+            doubled,
+        } = self.events;
         write!(f, "  events: {in_log} in the host's log, {received} received")?;
         if covered > 0 {
             write!(f, ", {covered} as part of a snapshot")?;
         }
-        writeln!(f, ", {repeated} sent again and dropped, {lost} lost, {doubled} doubled")?;
+        writeln!(
+            f,
+            ", {repeated} sent again and dropped, {lost} lost, {doubled} doubled"
+        )?;
         write!(f, "demo: ok lost={lost} doubled={doubled}")
     }
 }

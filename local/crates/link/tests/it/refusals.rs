@@ -5,7 +5,7 @@ use std::fs;
 use link::{Error, ErrorKind, ExitClass, Link, LinkState, Patience};
 use transport::testing::{KeyKind, KeyPair};
 
-use crate::bench::{Bench, live, state};
+use crate::bench::{Bench, PATIENCE, live, state};
 
 fn ssh_kind(error: &Error) -> transport::ErrorKind {
     match error.kind() {
@@ -18,7 +18,9 @@ fn ssh_kind(error: &Error) -> transport::ErrorKind {
 async fn stays_failed(bench: &Bench, link: &Link) {
     let connections = bench.proxy.connections();
     link.woke();
-    let error = link.agent().hello().await.unwrap_err();
+    let agent = link.agent();
+    let answer = tokio::time::timeout(PATIENCE, agent.hello());
+    let error = answer.await.expect("an answer, not a wait").unwrap_err();
     assert!(error.to_string().contains("connect to the agent"), "{error}");
     link.wait_live(Patience::FirstTry).await.unwrap_err();
     assert!(matches!(&*link.states().borrow(), LinkState::Failed(_)));

@@ -1,0 +1,5 @@
+//! The whole program: real binary, real sshd, real agent, scripted model, hermetic homes.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod remote;
+mod rig;

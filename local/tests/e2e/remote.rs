@@ -1,0 +1,51 @@
+//! The main job: one command from the laptop to a turn that runs on the host.
+
+use scripted_model::Scenario;
+use serde_json::json;
+
+use crate::rig::{HostOptions, Rig, numbers, session_of};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cold_host_gets_the_program_and_runs_the_turn_beside_the_code() {
+    let scenario = Scenario::new()
+        .call("bash", &json!({"command": "echo here > made.txt; pwd"}))
+        .call("write_file", &json!({"path": "sub/b.txt", "content": "b"}))
+        .say("Made two files.");
+    let rig = Rig::new(scenario, HostOptions::default()).await;
+    let run = rig.start(&[
+        "run",
+        "--remote",
+        "box",
+        "--output-format",
+        "stream-json",
+        "make files",
+    ]);
+    let (lines, status, stderr) = run.finish().await;
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    assert!(rig.work().join("made.txt").exists() && rig.work().join("sub/b.txt").exists());
+    assert_eq!(
+        std::fs::read_dir(rig.local_work()).unwrap().count(),
+        0,
+        "nothing on the laptop"
+    );
+    assert!(stderr.contains("uploading the program"), "{stderr}");
+    let seen = numbers(&lines);
+    assert_eq!(seen, (1..=seen.len() as u64).collect::<Vec<_>>());
+    let result = lines.last().unwrap();
+    assert_eq!(
+        (result["type"].as_str(), result["exit_code"].as_u64()),
+        (Some("result"), Some(0))
+    );
+    assert_eq!(result["result"], "Made two files.");
+    assert!(
+        stderr.contains(&session_of(&lines).to_string()),
+        "the way back is printed: {stderr}"
+    );
+
+    // The second visit finds the daemon.
+    rig.model.push(scripted_model::Reply::new().say("Still here."));
+    let again = rig.run(&["run", "--remote", "box", "again"]).await;
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(again.stdout.contains("Still here."));
+    assert!(!again.stderr.contains("uploading"), "{}", again.stderr);
+}
