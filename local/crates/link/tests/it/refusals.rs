@@ -20,7 +20,7 @@ async fn stays_failed(bench: &Bench, link: &Link) {
     link.woke();
     let agent = link.agent();
     let answer = tokio::time::timeout(PATIENCE, agent.hello());
-    let error = answer.await.expect("an answer, not a wait").unwrap_err();
+    let error = answer.await.unwrap().unwrap_err();
     assert!(error.to_string().contains("connect to the agent"), "{error}");
     link.wait_live(Patience::FirstTry).await.unwrap_err();
     assert!(matches!(&*link.states().borrow(), LinkState::Failed(_)));
