@@ -14,9 +14,9 @@ use protocol::{Identity, ShutdownRequest};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 /// How long asking may take.
-const ASK: Duration = Duration::from_millis(1500);
+const ASK: Duration = Duration::from_secs(1);
 /// How long each way of ending it has.
-const END: Duration = Duration::from_millis(1500);
+const END: Duration = Duration::from_secs(1);
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(10);
 /// What a daemon leaves in its run directory.

@@ -25,6 +25,8 @@ const NAME: &str = "demo-host";
 /// The laptop's files in the throwaway folder.
 const KEY: &str = "client-key";
 const KNOWN_HOSTS: &str = "known_hosts";
+/// The host's folder for temporary files, beside its home.
+const TEMPORARY: &str = "tmp";
 
 /// Everything that stands in for a machine somewhere else.
 pub(crate) struct Host {
@@ -148,6 +150,7 @@ fn prepare(temporary: &Path) -> Result<(TempDir, PathBuf, KeyPair), DemoError> {
         fs::create_dir(&home)?;
         fs::set_permissions(&home, fs::Permissions::from_mode(0o700))?;
         fs::create_dir(home.join(".reasonix"))?;
+        fs::create_dir(path.join(TEMPORARY))?;
         repository::write(&home)
     };
     fill().map_err(|error| failed("the host's home", error))?;
@@ -175,6 +178,10 @@ async fn start_server(path: &Path, key: &KeyPair, search_path: &str) -> Result<T
             ("HOME".to_owned(), home.to_string_lossy().into_owned()),
             ("PATH".to_owned(), search_path.to_owned()),
             ("SHELL".to_owned(), "/bin/sh".to_owned()),
+            (
+                "TMPDIR".to_owned(),
+                path.join(TEMPORARY).to_string_lossy().into_owned(),
+            ),
             ("USER".to_owned(), "demo".to_owned()),
         ],
         ..TestServerOptions::new(home)

@@ -39,7 +39,7 @@ pub async fn run(options: DemoOptions, show: &mut dyn FnMut(Line)) -> Result<Sum
     let host = Host::start(&options, &scope).await?;
     introduce(&host, &mut narrator);
     let link = Link::open(host.link_options(&options), &scope);
-    let limit = options.deadline.saturating_sub(CLEANING);
+    let limit = options.deadline.saturating_sub(CLEANING + narrator.elapsed());
     let worked = tokio::select! {
         biased;
         () = options.token.cancelled() => Err(DemoError::Interrupted),
@@ -241,8 +241,7 @@ async fn run_test(link: &Link, narrator: &mut Narrator<'_>) -> Result<(), DemoEr
 async fn clean(host: Host, link: Link, scope: &Scope, narrator: &mut Narrator<'_>) -> Result<(), DemoError> {
     let folder = host.folder().display().to_string();
     let stopped = daemon::stop(&link, host.folder()).await;
-    link.close().await;
-    let removed = host.close().await;
+    let ((), removed) = tokio::join!(link.close(), host.close());
     scope.close(Duration::from_secs(1)).await;
     let removed = removed.map_err(|error| format!("the folder {folder} stays: {error}"));
     match stopped.and(removed) {

@@ -54,7 +54,6 @@ async fn the_whole_way_loses_nothing_and_leaves_nothing() {
     let (result, lines) = run(options(temporary.path()), |_| {}).await;
     let told = text(&lines);
     let summary = result.unwrap_or_else(|error| panic!("{error}\n{:?}\n{told}", error.details()));
-    println!("{told}\n{summary}");
     let names: Vec<_> = summary.stages.iter().map(|stage| stage.name).collect();
     assert_eq!(
         names,
