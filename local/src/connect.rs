@@ -10,6 +10,7 @@ use stdx::task::Scope;
 use crate::{
     ask,
     exit::Exit,
+    forwards,
     host::{HostPlan, HostRef},
     invocation::Invocation,
     progress,
@@ -70,7 +71,11 @@ impl Connected {
         let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
         let options = plan.link_options(invocation, &loaded, ask::prompter())?;
         let scope = Scope::root("front end");
-        let link = AgentLink::from(Link::open(options, &scope));
+        let link = Link::open(options, &scope);
+        if let Some(host) = &plan.configured {
+            forwards::open(host, &link, &scope).await;
+        }
+        let link = AgentLink::from(link);
         // Ends with the scope.
         drop(scope.spawn(progress::follow(link.clone())));
         let connected = Self {

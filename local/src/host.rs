@@ -73,7 +73,7 @@ pub(crate) struct HostPlan {
     pub(crate) name: String,
     /// The workspace: typed, else configured.
     pub(crate) workspace: Option<String>,
-    configured: Option<RemoteHost>,
+    pub(crate) configured: Option<RemoteHost>,
     target: Target,
 }
 

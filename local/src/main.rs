@@ -6,6 +6,7 @@ mod ask;
 mod commands;
 mod connect;
 mod exit;
+mod forwards;
 mod headless;
 mod host;
 mod invocation;
@@ -19,9 +20,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let cli = match args::Cli::try_parse() {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let cli = match args::Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return report::usage(&error),
+        Err(error) => return report::usage(&error, &arguments),
     };
     commands::run(cli)
 }

@@ -11,11 +11,20 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// The owner of a group of tasks: it has a name and a token, and closing it waits for the tasks.
 ///
 /// Scopes form a tree (process → session → turn → tool call). Cancelling one cancels everything below it and nothing
-/// beside it. Cloning gives another handle to the same scope.
+/// beside it; closing one waits for everything below it. Cloning gives another handle to the same scope.
 #[derive(Clone, Debug)]
 pub struct Scope {
     name: &'static str,
     token: CancellationToken,
+    /// The scope's own tasks and those below it.
+    tasks: Tasks,
+    /// The same of every scope above, which wait for these tasks too.
+    above: Arc<[Tasks]>,
+}
+
+/// Tasks that are waited for together.
+#[derive(Clone, Debug, Default)]
+struct Tasks {
     tracker: TaskTracker,
     aborts: Arc<Mutex<Vec<AbortHandle>>>,
 }
@@ -24,21 +33,23 @@ impl Scope {
     /// Makes a root scope.
     #[must_use]
     pub fn root(name: &'static str) -> Self {
-        Self::with_token(name, CancellationToken::new())
+        Self {
+            name,
+            token: CancellationToken::new(),
+            tasks: Tasks::default(),
+            above: Arc::from([]),
+        }
     }
 
     /// Makes a scope below this one.
     #[must_use]
     pub fn child(&self, name: &'static str) -> Self {
-        Self::with_token(name, self.token.child_token())
-    }
-
-    fn with_token(name: &'static str, token: CancellationToken) -> Self {
+        let above = self.above.iter().chain([&self.tasks]).cloned().collect();
         Self {
             name,
-            token,
-            tracker: TaskTracker::new(),
-            aborts: Arc::default(),
+            token: self.token.child_token(),
+            tasks: Tasks::default(),
+            above,
         }
     }
 
@@ -63,13 +74,16 @@ impl Scope {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let handle = tokio::spawn(self.tracker.track_future(task));
-        let mut aborts = self.aborts.lock().unwrap_or_else(PoisonError::into_inner);
-        // Keep the list as long as the number of live tasks, not of all tasks ever started.
-        if aborts.len() >= 32 && aborts.len() >= 2 * self.tracker.len() {
-            aborts.retain(|abort| !abort.is_finished());
+        let owners: Vec<_> = self.above.iter().chain([&self.tasks]).collect();
+        let tracked: Vec<_> = owners.iter().map(|owner| owner.tracker.token()).collect();
+        let handle = tokio::spawn(async move {
+            // Dropped with the task, also when it is aborted.
+            let _tracked = tracked;
+            task.await
+        });
+        for owner in owners {
+            owner.remember(handle.abort_handle());
         }
-        aborts.push(handle.abort_handle());
         handle
     }
 
@@ -78,12 +92,17 @@ impl Scope {
         self.token.cancel();
     }
 
-    /// Cancels, waits up to `grace` for the tasks of this scope, then aborts what is left and waits for that.
+    /// Cancels, waits up to `grace` for the tasks of this scope and below it, then aborts what is left and waits for
+    /// that.
     pub async fn close(&self, grace: Duration) {
         self.token.cancel();
-        self.tracker.close();
-        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+        self.tasks.tracker.close();
+        if tokio::time::timeout(grace, self.tasks.tracker.wait())
+            .await
+            .is_err()
+        {
             for abort in self
+                .tasks
                 .aborts
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -91,8 +110,19 @@ impl Scope {
             {
                 abort.abort();
             }
-            self.tracker.wait().await;
+            self.tasks.tracker.wait().await;
         }
+    }
+}
+
+impl Tasks {
+    fn remember(&self, abort: AbortHandle) {
+        let mut aborts = self.aborts.lock().unwrap_or_else(PoisonError::into_inner);
+        // Keep the list as long as the number of live tasks, not of all tasks ever started.
+        if aborts.len() >= 32 && aborts.len() >= 2 * self.tracker.len() {
+            aborts.retain(|abort| !abort.is_finished());
+        }
+        aborts.push(abort);
     }
 }
 
@@ -125,6 +155,27 @@ mod tests {
         root.close(Duration::from_secs(5)).await;
         child.close(Duration::from_secs(5)).await;
         assert!(task.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn closing_waits_for_tasks_below() {
+        let root = Scope::root("root");
+        let grandchild = root.child("child").child("grandchild");
+        let (token, done) = (
+            grandchild.token().clone(),
+            std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)),
+        );
+        let seen = std::sync::Arc::clone(&done);
+        drop(grandchild.spawn(async move {
+            token.cancelled().await;
+            tokio::task::yield_now().await;
+            done.store(true, std::sync::atomic::Ordering::SeqCst);
+        }));
+        root.close(Duration::from_secs(5)).await;
+        assert!(seen.load(std::sync::atomic::Ordering::SeqCst));
+        let stuck = root.child("late").spawn(std::future::pending::<()>());
+        root.close(Duration::from_millis(1)).await;
+        assert!(stuck.await.is_err_and(|error| error.is_cancelled()));
     }
 
     #[tokio::test]
