@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bootstrap::{Arrival, Via};
 use client::Agent;
+use forward::{ForwardOptions, Forwards};
 use protocol::Hello;
 use stdx::task::Scope;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -35,6 +36,7 @@ struct Inner {
     requests: mpsc::Sender<Request>,
     states: watch::Receiver<LinkState>,
     connections: watch::Receiver<Option<Connection>>,
+    forwards: Arc<Forwards>,
     ready: watch::Receiver<Option<Ready>>,
 }
 
@@ -84,9 +86,11 @@ impl Link {
         let (connections, seen_connections) = watch::channel(None);
         let (ready, seen_ready) = watch::channel(None);
         let (requests, asked) = mpsc::channel(8);
+        let forwards = Arc::new(Forwards::new(&scope, ForwardOptions::default()));
         let published = Published {
             states,
             connections,
+            forwards: Arc::clone(&forwards),
             ready,
         };
         // Owned by the scope.
@@ -98,6 +102,7 @@ impl Link {
             requests,
             states: seen_states,
             connections: seen_connections,
+            forwards,
             ready: seen_ready,
         }))
     }
@@ -126,16 +131,22 @@ impl Link {
         self.0.ready.borrow().clone()
     }
 
-    /// Gives the SSH connection while the link is live, for commands and forwards beside the wire.
+    /// Gives the SSH connection as long as it is usable, for commands beside the wire.
     #[must_use]
     pub fn connection(&self) -> Option<Connection> {
         self.0.connections.borrow().clone()
     }
 
-    /// Gives the SSH connection of each time the link is live, and `None` in between. Forwards follow it.
+    /// Gives each SSH connection, and `None` in between.
     #[must_use]
     pub fn connections(&self) -> watch::Receiver<Option<Connection>> {
         self.0.connections.clone()
+    }
+
+    /// Gives the port forwards. Their listeners stay over drops; new clients wait a while for the host to come back.
+    #[must_use]
+    pub fn forwards(&self) -> &Forwards {
+        &self.0.forwards
     }
 
     /// Waits until the link is live.

@@ -20,6 +20,8 @@
 //! | see what is remembered of a host | `visits.rs` |
 //! | know what an error means for a person and an exit code | `error.rs` |
 //! | use the agent in this process | `local.rs` |
+//!
+//! Port forwards are `forward`'s; a link only tells them which connection to use.
 
 mod agent_link;
 mod attempt;

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use forward::Forwards;
 use futures_util::future::BoxFuture;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -36,10 +37,19 @@ pub(crate) enum Request {
 /// What everybody may see.
 pub(crate) struct Published {
     pub(crate) states: watch::Sender<LinkState>,
-    /// The SSH connection of a live link.
+    /// The SSH connection, as long as it is usable; a daemon that dies leaves it as it is.
     pub(crate) connections: watch::Sender<Option<Connection>>,
+    /// Port forwards, which follow that connection.
+    pub(crate) forwards: Arc<Forwards>,
     /// Who answered last.
     pub(crate) ready: watch::Sender<Option<Ready>>,
+}
+
+impl Published {
+    fn connection(&self, connection: Option<Connection>) {
+        self.forwards.set_connection(connection.clone());
+        self.connections.send_replace(connection);
+    }
 }
 
 /// The owner of a link.
@@ -172,6 +182,7 @@ impl Supervisor {
         self.jobs.attempt = None;
         self.jobs.doing = None;
         self.connection = outcome.connection;
+        self.published.connection(self.connection.clone());
         match (outcome.result, &self.connection) {
             (Ok(attached), Some(connection)) => {
                 let signs = self.signs(connection);
@@ -179,7 +190,6 @@ impl Supervisor {
                 self.pulse.next_ping = stdx::clock::monotonic() + self.dialer.options.timings.ping_interval;
                 self.jobs.closed = Some(Box::pin(connection.closed()));
                 self.published.ready.send_replace(Some(attached.ready));
-                self.published.connections.send_replace(Some(connection.clone()));
                 self.step(Input::Attached { rtt: attached.rtt });
             }
             (Ok(_), None) => {
@@ -322,6 +332,7 @@ impl Supervisor {
                 self.dialer.switch.to(Route::Wait);
             }
             Effect::HangUp => {
+                self.published.connection(None);
                 if let Some(connection) = self.connection.take() {
                     // Owned by the scope; it takes a second at most.
                     drop(
@@ -351,9 +362,6 @@ impl Supervisor {
         self.jobs.ping = None;
         self.jobs.closed = None;
         self.pulse.liveness = None;
-        self.published
-            .connections
-            .send_if_modified(|connection| connection.take().is_some());
         let host = || self.dialer.options.host.name();
         match &self.machine.state {
             LinkState::Waiting { .. } => self.dialer.switch.to(Route::Wait),

@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use link::{Arrival, ErrorKind, Health, LinkState, Timings};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
 
 use crate::bench::{Bench, PATIENCE, live, record, state};
 
@@ -215,4 +219,54 @@ async fn a_restarted_host_is_the_same_and_another_machine_is_not() {
         "attach on testhost: another machine or user than before answers under this name"
     );
     assert!(cause.hint().is_some());
+}
+
+/// Sends a word through a forward to an echo and waits for it.
+async fn echo(port: u16) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(b"word").await.unwrap();
+    let mut back = [0; 4];
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut back))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(&back, b"word");
+}
+
+#[tokio::test]
+async fn a_forward_goes_on_after_a_drop_and_while_a_daemon_is_replaced() {
+    let bench = Bench::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = listener.local_addr().unwrap().port();
+    let (scope, token) = (bench.scope.clone(), bench.scope.token().clone());
+    bench.scope.spawn(async move {
+        loop {
+            let mut stream = tokio::select! {
+                biased;
+                () = token.cancelled() => return,
+                accepted = listener.accept() => accepted.unwrap().0,
+            };
+            scope.spawn(async move {
+                let (mut read, mut write) = stream.split();
+                let _gone = tokio::io::copy(&mut read, &mut write).await;
+            });
+        }
+    });
+    let (link, _) = bench.live().await;
+    let rule = format!("L:127.0.0.1:0:127.0.0.1:{target}");
+    link.forwards().add(rule.parse().unwrap()).await.unwrap();
+    let [rule] = link.forwards().list().try_into().unwrap();
+    let forward::Endpoint::Tcp { port, .. } = rule.bound else {
+        panic!("{rule:?}")
+    };
+    echo(port).await;
+    bench.proxy.cut();
+    state(&link, "loss", |state| !state.is_live()).await;
+    echo(port).await;
+    live(&link).await;
+    bench.daemon.kill();
+    state(&link, "loss", |state| !state.is_live()).await;
+    assert!(link.connection().is_some(), "the line is still there");
+    echo(port).await;
+    live(&link).await;
 }
