@@ -10,7 +10,7 @@ use protocol::Hello;
 use stdx::task::Scope;
 use tokio::time::Instant;
 
-use crate::{run_dir::RunDir, socket::UnixConnector};
+use crate::{environment, run_dir::RunDir, socket::UnixConnector};
 
 /// How long a daemon may take from its start to its first answer.
 const START: Duration = Duration::from_secs(30);
@@ -79,7 +79,10 @@ pub async fn start(program: &Path, run_dir: &RunDir, log: &Path) -> Result<Hello
     let output = open_log(log).map_err(failed)?;
     let errors = output.try_clone().map_err(failed)?;
     let mut command = stdx::process::command(program);
-    command.arg("daemon").envs(std::env::vars_os()).current_dir("/");
+    command
+        .arg("daemon")
+        .envs(environment::for_daemon(std::env::vars_os().collect()))
+        .current_dir("/");
     // The daemon makes itself a session leader, which the leader of a process group cannot do.
     command
         .kill_on_drop(false)

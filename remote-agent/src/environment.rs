@@ -4,13 +4,15 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
+    io,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::Path,
     process::Stdio,
     time::Duration,
 };
 
-use tokio::io::AsyncReadExt as _;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Variables by name.
 pub type Variables = BTreeMap<OsString, OsString>;
@@ -42,16 +44,17 @@ pub async fn capture(shell: &Path, inherited: &Variables) -> Variables {
     scrub(captured)
 }
 
-async fn ask(shell: &Path, inherited: &Variables) -> std::io::Result<Variables> {
+async fn ask(shell: &Path, inherited: &Variables) -> io::Result<Variables> {
     let marker = format!("rx{}", uuid::Uuid::new_v4().simple());
     // The marker reaches the shell in the environment, not in its arguments, so an echoing shell does not print it.
-    let script = "printf '%s\\0' \"$REASONIX_MARKER\"; env -0; printf '%s\\0' \"$REASONIX_MARKER\"";
+    let script = r#"printf "%s\0" "$REASONIX_MARKER"; env -0; printf "%s\0" "$REASONIX_MARKER""#;
     let mut command = stdx::process::command(shell);
-    command.args([
-        "-l",
-        "-c",
-        &format!("exec /bin/sh -c '{}'", script.replace('\'', "'\\''")),
-    ]);
+    // A dash before the name is how login(1) makes a login shell; `-l` would be refused by csh beside `-c`.
+    let mut name = OsString::from("-");
+    name.push(shell.file_name().unwrap_or(shell.as_os_str()));
+    command
+        .arg0(name)
+        .args(["-c", &format!("exec /bin/sh -c '{script}'")]);
     command
         .envs(inherited)
         .env("REASONIX_MARKER", &marker)
@@ -59,12 +62,35 @@ async fn ask(shell: &Path, inherited: &Variables) -> std::io::Result<Variables> 
     // A start-up file that talks to a terminal must not find ours.
     command.process_group(0);
     let mut child = command.spawn()?;
+    let mut group = KillGroup(child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)));
     let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(LIMIT).read_to_end(&mut output).await?;
+        read_between(stdout.take(LIMIT), &mut output, &marker).await?;
     }
     child.wait().await?;
+    // What a start-up file put into the background on purpose stays.
+    group.0 = None;
     Ok(parse(&output, &marker))
+}
+
+/// Reads up to the second marker: something in the background may hold the output open for ever.
+async fn read_between(mut from: impl AsyncRead + Unpin, output: &mut Vec<u8>, marker: &str) -> io::Result<()> {
+    let end = format!("\0{marker}\0");
+    while from.read_buf(output).await? > 0 && !output.ends_with(end.as_bytes()) {}
+    Ok(())
+}
+
+/// Ends what start-up files hang in, with the shell. Dropped before the shell is waited for, so its number is its own.
+struct KillGroup(Option<Pid>);
+
+impl Drop for KillGroup {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0 {
+            // It may have ended at this very moment.
+            // It may have ended by itself.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
 }
 
 /// Reads NUL-separated variables between two markers, whatever start-up files print around them.
@@ -95,6 +121,14 @@ pub fn scrub(mut variables: Variables) -> Variables {
     variables
 }
 
+/// Removes from a daemon's own environment, which every process of its user can read, what looks like a secret. What
+/// steers Reasonix stays.
+#[must_use]
+pub fn for_daemon(mut variables: Variables) -> Variables {
+    variables.retain(|name, _| !has_secret_name(&name.to_string_lossy().to_ascii_uppercase()));
+    variables
+}
+
 /// Gives the variables whose names and values are text.
 #[must_use]
 pub fn texts(variables: &Variables) -> BTreeMap<String, String> {
@@ -114,6 +148,11 @@ fn is_secret(name: &str) -> bool {
         "SSH_TTY",
         "SHLVL",
     ];
+    let upper = name.to_ascii_uppercase();
+    NAMES.contains(&upper.as_str()) || upper.starts_with("REASONIX_") || has_secret_name(&upper)
+}
+
+fn has_secret_name(upper: &str) -> bool {
     const PARTS: [&str; 7] = [
         "API_KEY",
         "APIKEY",
@@ -123,10 +162,7 @@ fn is_secret(name: &str) -> bool {
         "PASSWD",
         "CREDENTIAL",
     ];
-    let upper = name.to_ascii_uppercase();
-    NAMES.contains(&upper.as_str())
-        || upper.starts_with("REASONIX_")
-        || PARTS.iter().any(|part| upper.contains(part))
+    PARTS.iter().any(|part| upper.contains(part))
 }
 
 #[cfg(test)]
@@ -171,16 +207,74 @@ mod tests {
         assert_eq!(got, variables(&[("PATH", "/usr/bin:/bin")]));
     }
 
+    #[test]
+    fn a_daemon_keeps_what_steers_it_and_no_secret() {
+        let all = variables(&[("REASONIX_LOG", "debug"), ("SSH_TTY", "x"), ("DB_PASSWORD", "p")]);
+        assert_eq!(
+            for_daemon(all),
+            variables(&[("REASONIX_LOG", "debug"), ("SSH_TTY", "x")])
+        );
+    }
+
+    /// A home with one start-up file, and the variables of a daemon that was started there.
+    fn home(file: &str, text: &str) -> (tempfile::TempDir, Variables) {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+        let inherited = variables(&[("PATH", "/usr/bin:/bin"), ("HOME", home.path().to_str().unwrap())]);
+        (home, inherited)
+    }
+
     #[tokio::test]
     async fn takes_over_what_the_login_shell_exports() {
-        let home = tempfile::tempdir().unwrap();
-        std::fs::write(
-            home.path().join(".profile"),
-            "echo noise\nread answer\nexport FROM_PROFILE='a b'\n",
-        )
-        .unwrap();
-        let inherited = variables(&[("PATH", "/usr/bin:/bin"), ("HOME", home.path().to_str().unwrap())]);
+        let posix = "echo noise\nread answer\nexport FROM_PROFILE='a b'\n";
+        for (shell, file, text) in [
+            ("/bin/sh", ".profile", posix),
+            ("/bin/bash", ".bash_profile", posix),
+            (
+                "/usr/bin/fish",
+                ".config/fish/config.fish",
+                "echo noise\nread answer\nstatus is-login; and set -gx FROM_PROFILE 'a b'\n",
+            ),
+            ("/bin/tcsh", ".login", "echo noise\nsetenv FROM_PROFILE 'a b'\n"),
+        ] {
+            if !Path::new(shell).exists() {
+                continue;
+            }
+            let (_home, inherited) = home(file, text);
+            let got = capture(Path::new(shell), &inherited).await;
+            assert_eq!(
+                got.get(OsStr::new("FROM_PROFILE")),
+                Some(&OsString::from("a b")),
+                "{shell}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_start_up_file_leaves_in_the_background_is_not_waited_for() {
+        let (home, inherited) = home(".profile", "sleep 60 & echo $! > ~/pid\nexport FROM_PROFILE=x\n");
         let got = capture(Path::new("/bin/sh"), &inherited).await;
-        assert_eq!(got.get(OsStr::new("FROM_PROFILE")), Some(&OsString::from("a b")));
+        assert_eq!(got.get(OsStr::new("FROM_PROFILE")), Some(&OsString::from("x")));
+        let pid = std::fs::read_to_string(home.path().join("pid")).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_start_up_file_that_hangs_is_ended_with_all_it_started() {
+        let (home, inherited) = home(".profile", "echo $$ > ~/pid; sleep 60\n");
+        let got = capture(Path::new("/bin/sh"), &inherited).await;
+        assert!(got.contains_key(OsStr::new("PATH")));
+        let pid = std::fs::read_to_string(home.path().join("pid")).unwrap();
+        let group = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        // The kernel removes them after the signal.
+        let gone = async {
+            while rustix::process::test_kill_process_group(group).is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
     }
 }

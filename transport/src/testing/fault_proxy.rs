@@ -3,7 +3,10 @@
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -28,7 +31,9 @@ pub struct FaultProxy {
 
 #[derive(Debug)]
 struct Shared {
-    target: SocketAddr,
+    target: Mutex<SocketAddr>,
+    /// Bytes from clients that still pass before everything is cut; negative means no such limit.
+    allowance: AtomicI64,
     black_hole: watch::Sender<bool>,
     /// Cancelled to cut the connections that exist now; replaced for those that come.
     current: Mutex<Faults>,
@@ -51,7 +56,8 @@ impl FaultProxy {
         let address = listener.local_addr()?;
         let scope = Scope::root("fault proxy");
         let shared = Arc::new(Shared {
-            target,
+            target: Mutex::new(target),
+            allowance: AtomicI64::new(-1),
             black_hole: watch::Sender::new(false),
             current: Mutex::default(),
             connections: watch::Sender::new(0),
@@ -71,10 +77,25 @@ impl FaultProxy {
         self.address
     }
 
+    /// Sends connections that come now to another address.
+    pub fn retarget(&self, target: SocketAddr) {
+        *self.shared.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
+    }
+
     /// Closes every connection now; new ones are served.
     pub fn cut(&self) {
-        let mut current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *current).cut.cancel();
+        self.shared.cut();
+    }
+
+    /// Closes every connection, once, when exactly so many more bytes have passed from clients to the server.
+    pub fn cut_after(&self, bytes: u32) {
+        self.shared.allowance.store(i64::from(bytes), Ordering::SeqCst);
+    }
+
+    /// Says whether the cut that [`FaultProxy::cut_after`] asked for is still to come.
+    #[must_use]
+    pub fn cut_is_pending(&self) -> bool {
+        self.shared.allowance.load(Ordering::SeqCst) >= 0
     }
 
     /// Ends the direction from server to client of every connection; the other direction goes on.
@@ -92,6 +113,7 @@ impl FaultProxy {
     /// Ends all faults for connections that come now.
     pub fn restore(&self) {
         self.black_hole(false);
+        self.shared.allowance.store(-1, Ordering::SeqCst);
     }
 
     /// Gives how many connections were accepted so far.
@@ -103,6 +125,25 @@ impl FaultProxy {
     /// Ends the proxy and waits for its tasks.
     pub async fn close(&self) {
         self.scope.close(Duration::from_secs(2)).await;
+    }
+}
+
+impl Shared {
+    fn cut(&self) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *current).cut.cancel();
+    }
+
+    /// Says how many of `wanted` bytes from a client may pass; fewer means that the cut is due behind them.
+    fn allowed(&self, wanted: usize) -> usize {
+        let take = |left: i64| {
+            let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+            (left >= 0).then(|| if left < wanted { -1 } else { left - wanted })
+        };
+        match self.allowance.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
+            Ok(left) => usize::try_from(left).map_or(wanted, |left| left.min(wanted)),
+            Err(_unlimited) => wanted,
+        }
     }
 }
 
@@ -142,24 +183,23 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, scope: Scope) {
 }
 
 async fn serve(client: TcpStream, shared: &Shared, faults: &Faults) {
-    let Ok(server) = TcpStream::connect(shared.target).await else {
+    let target = *shared.target.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(server) = TcpStream::connect(target).await else {
         return;
     };
     // Only slower without it.
     drop((client.set_nodelay(true), server.set_nodelay(true)));
     let (client_read, client_write) = client.into_split();
     let (server_read, server_write) = server.into_split();
-    let up = copy(
-        client_read,
-        server_write,
-        shared.black_hole.subscribe(),
-        CancellationToken::new(),
-    );
+    let up = copy(client_read, server_write, shared, CancellationToken::new(), |read| {
+        shared.allowed(read)
+    });
     let down = copy(
         server_read,
         client_write,
-        shared.black_hole.subscribe(),
+        shared,
         faults.half_close.clone(),
+        |read| read,
     );
     tokio::join!(up, down);
 }
@@ -167,9 +207,11 @@ async fn serve(client: TcpStream, shared: &Shared, faults: &Faults) {
 async fn copy(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut black_hole: watch::Receiver<bool>,
+    shared: &Shared,
     half_close: CancellationToken,
+    allowed: impl Fn(usize) -> usize,
 ) {
+    let mut black_hole = shared.black_hole.subscribe();
     let mut buffer = vec![0; 32 * 1024];
     let forward = async {
         loop {
@@ -180,10 +222,14 @@ async fn copy(
             match from.read(&mut buffer).await {
                 Ok(0) | Err(_) => return,
                 Ok(count) => {
+                    let passes = allowed(count);
                     if black_hole.wait_for(|on| !on).await.is_err()
-                        || to.write_all(&buffer[..count]).await.is_err()
+                        || to.write_all(&buffer[..passes]).await.is_err()
                     {
                         return;
+                    }
+                    if passes < count {
+                        shared.cut();
                     }
                 }
             }
