@@ -87,6 +87,9 @@ pub enum ErrorKind {
     /// Nothing usable is installed and nothing may be.
     #[error("no usable reasonix is installed, and installing is off")]
     NotInstalled,
+    /// No agent runs, and none may be started.
+    #[error("no agent runs there")]
+    NotRunning,
     /// No folder takes programs.
     #[error("no folder on the host takes a program: {0}")]
     NoDirectory(String),
@@ -245,6 +248,7 @@ fn hint(kind: &ErrorKind) -> Option<String> {
         ErrorKind::Platform(_) | ErrorKind::Artifact(ArtifactError::NoBuild { .. }) => {
             "put a build for it into REASONIX_DIST/<target>/reasonix, or install reasonix on the host yourself"
         }
+        ErrorKind::NotRunning => "any command that works on the host starts one",
         ErrorKind::NotInstalled => "set install = \"auto\" for this host, or put `reasonix` on its PATH",
         ErrorKind::NoDirectory(_) => "set REASONIX_HOME on the host to a folder in which programs may run",
         ErrorKind::NoSpace { .. } => {

@@ -99,7 +99,7 @@ fn refuse_nul(remote: &dyn Remote, wanted: &Wanted) -> Result<(), Error> {
 
 async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> Result<Ready, Error> {
     progress.update(Update::Stage(Stage::Probe));
-    let write = if wanted.install == Install::Never {
+    let write = if matches!(wanted.install, Install::Never | Install::Attach) {
         Write::Forbidden
     } else {
         Write::Allowed
@@ -154,7 +154,9 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
 
 /// Reads the program for the host's kind, unless it cannot matter.
 async fn offer(probe: &Probe, wanted: &Wanted, request: &Request) -> Result<Artifact, ErrorKind> {
-    if wanted.install == Install::Never || plan::attachable(probe, request).is_some() {
+    if matches!(wanted.install, Install::Never | Install::Attach)
+        || plan::attachable(probe, request).is_some()
+    {
         return Err(ErrorKind::NotInstalled);
     }
     let target = Target::from_uname(&probe.system.os, &probe.system.arch).map_err(ErrorKind::Platform)?;

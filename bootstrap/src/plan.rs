@@ -20,6 +20,8 @@ pub enum Install {
     Upload,
     /// Not at all.
     Never,
+    /// Not at all, and nothing is started either: only an agent that runs will do.
+    Attach,
 }
 
 /// What is wanted.
@@ -110,6 +112,7 @@ pub fn plan(
     };
     let capable = || probe.installed.iter().find(|program| speaks(program, request));
     match (request.install, offer) {
+        (Install::Attach, _) => Err(ErrorKind::NotRunning),
         (Install::Never, _) => {
             // A program that does not say what it speaks may still do: the launch will tell.
             let any = || probe.installed.iter().find(|program| program.version().is_some());

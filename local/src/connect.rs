@@ -20,6 +20,13 @@ use crate::{
 /// How long closing may take.
 const GRACE: Duration = Duration::from_secs(25);
 
+/// Whether an agent may be installed and started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    IfNeeded,
+    Never,
+}
+
 /// An agent that can be asked, and what must be closed after it.
 pub(crate) struct Connected {
     /// What front ends hold.
@@ -41,6 +48,22 @@ impl Connected {
         match remote {
             Some(host) => Self::remote(invocation, host).await,
             None => Self::local(invocation, project, flags).await,
+        }
+    }
+
+    /// Reaches the agent that runs on a host; nothing is installed or started there. `None` when none runs.
+    pub(crate) async fn to_running(invocation: &Invocation, host: &str) -> Result<Option<Self>, Failure> {
+        let connected = Self::dial(invocation, host, Start::Never).await?;
+        match connected.link.wait_live(Patience::FirstTry).await {
+            Ok(()) => Ok(Some(connected)),
+            Err(error) => {
+                connected.close().await;
+                if is_not_running(&error) {
+                    Ok(None)
+                } else {
+                    Err(error.into())
+                }
+            }
         }
     }
 
@@ -67,23 +90,7 @@ impl Connected {
 
     /// Starts a link to a host and waits until its first attempt has ended.
     async fn remote(invocation: &Invocation, host: &str) -> Result<Self, Failure> {
-        let loaded = invocation.settings(None, &[])?;
-        let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
-        let options = plan.link_options(invocation, &loaded, ask::prompter())?;
-        let scope = Scope::root("front end");
-        let link = Link::open(options, &scope);
-        if let Some(host) = &plan.configured {
-            forwards::open(host, &link, &scope).await;
-        }
-        let link = AgentLink::from(link);
-        // Ends with the scope.
-        drop(scope.spawn(progress::follow(link.clone())));
-        let connected = Self {
-            link,
-            plan: Some(plan),
-            agent: None,
-            scope,
-        };
+        let connected = Self::dial(invocation, host, Start::IfNeeded).await?;
         match connected.link.wait_live(Patience::FirstTry).await {
             Ok(()) => Ok(connected),
             Err(error) => {
@@ -91,6 +98,36 @@ impl Connected {
                 Err(Failure::from(error))
             }
         }
+    }
+
+    /// Starts a link to a host.
+    async fn dial(invocation: &Invocation, host: &str, start: Start) -> Result<Self, Failure> {
+        let loaded = invocation.settings(None, &[])?;
+        let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
+        let mut options = plan.link_options(invocation, &loaded, ask::prompter())?;
+        if start == Start::Never {
+            options.install.install = bootstrap::Install::Attach;
+            options.install.workspace = None;
+        }
+        let scope = Scope::root("front end");
+        let link = Link::open(options, &scope);
+        if let Some(host) = &plan.configured {
+            forwards::open(host, &link).await;
+        }
+        let link = AgentLink::from(link);
+        // Ends with the scope.
+        drop(scope.spawn(progress::follow(link.clone())));
+        Ok(Self {
+            link,
+            plan: Some(plan),
+            agent: None,
+            scope,
+        })
+    }
+
+    /// Says whether the host was reached and no agent runs there.
+    pub(crate) fn finds_nobody(&self) -> bool {
+        self.link.states().borrow().cause().is_some_and(is_not_running)
     }
 
     /// Gives the SSH link, which commands beside the wire need.
@@ -109,6 +146,11 @@ impl Connected {
         }
         self.scope.close(GRACE).await;
     }
+}
+
+/// Says whether the only thing that is missing is a running agent.
+fn is_not_running(error: &link::Error) -> bool {
+    matches!(error.kind(), link::ErrorKind::Bootstrap(error) if matches!(error.kind(), bootstrap::ErrorKind::NotRunning))
 }
 
 /// What a link failed with.

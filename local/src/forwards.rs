@@ -1,22 +1,17 @@
 //! The forwards of a host that are configured: open while a command is connected, kept over reconnects.
 
-use forward::{ForwardOptions, Forwards, Spec};
+use forward::Spec;
 use link::Link;
 use settings::schema::{ForwardKind, RemoteHost};
-use stdx::task::Scope;
 
 use crate::terminal;
 
 /// Opens what is configured. A rule that fails is named, and the others go on.
-pub(crate) async fn open(host: &RemoteHost, link: &Link, scope: &Scope) {
-    if host.forwards.is_empty() {
-        return;
-    }
-    let forwards = Forwards::new(scope, ForwardOptions::default());
+pub(crate) async fn open(host: &RemoteHost, link: &Link) {
     for rule in &host.forwards {
         let text = spec_text(rule);
         let added = match text.parse::<Spec>() {
-            Ok(spec) => forwards.add(spec).await.map(drop),
+            Ok(spec) => link.forwards().add(spec).await.map(drop),
             Err(error) => Err(error),
         };
         if let Err(error) = added {
@@ -30,17 +25,6 @@ pub(crate) async fn open(host: &RemoteHost, link: &Link, scope: &Scope) {
             }
         }
     }
-    let mut connections = link.connections();
-    // Ends with the scope, or with the link.
-    drop(scope.spawn(async move {
-        loop {
-            let connection = connections.borrow_and_update().clone();
-            forwards.set_connection(connection);
-            if connections.changed().await.is_err() {
-                return;
-            }
-        }
-    }));
 }
 
 /// Writes a configured rule as the forward crate reads it.

@@ -72,6 +72,7 @@ fn a_bare_host_gets_the_program() {
         Install::Never,
         "refused: no usable reasonix is installed, and installing is off",
     );
+    check(&bare(), Install::Attach, "refused: no agent runs there");
 }
 
 #[test]
@@ -81,6 +82,7 @@ fn capability_decides_not_the_version() {
     probe.installed = vec![program("/usr/bin/reasonix", 1, "reasonix 9.9.9\nprotocol 2..7\n")];
     check(&probe, Install::Auto, "launch /usr/bin/reasonix");
     check(&probe, Install::Never, "launch /usr/bin/reasonix");
+    check(&probe, Install::Attach, "refused: no agent runs there");
     check(&probe, Install::Upload, &upload);
     probe.installed = vec![program("/usr/bin/reasonix", 1, "reasonix 0.2.0\nprotocol 3..7\n")];
     check(&probe, Install::Auto, &upload);
@@ -122,6 +124,7 @@ fn a_daemon_is_used_if_it_runs_is_ours_and_understands() {
     probe.daemons = vec![daemon.clone()];
     check(&probe, Install::Auto, "attach");
     check(&probe, Install::Never, "attach");
+    check(&probe, Install::Attach, "attach");
     check(&probe, Install::Upload, &installs);
     let spoilers: [fn(&mut Daemon); 6] = [
         |d| d.proof = Proof::Gone,

@@ -48,4 +48,12 @@ async fn a_cold_host_gets_the_program_and_runs_the_turn_beside_the_code() {
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert!(again.stdout.contains("Still here."));
     assert!(!again.stderr.contains("uploading"), "{}", again.stderr);
+
+    let stopped = rig.run(&["remote", "stop", "box"]).await;
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    assert_eq!(rig.daemon_pid(), None, "nothing was started to take its place");
+    let again = rig.run(&["remote", "stop", "box"]).await;
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(again.stdout.contains("no agent runs on box"), "{}", again.stdout);
+    assert_eq!(rig.daemon_pid(), None);
 }

@@ -193,7 +193,7 @@ fn bootstrap_needs_person(error: &bootstrap::Error, was_live: bool) -> bool {
     use bootstrap::ErrorKind as Kind;
     match error.kind() {
         Kind::Remote(_) | Kind::Contended => false,
-        Kind::NoCommonProtocol { .. } | Kind::Platform(_) | Kind::Workspace(_) => true,
+        Kind::NoCommonProtocol { .. } | Kind::Platform(_) | Kind::Workspace(_) | Kind::NotRunning => true,
         _ => !was_live,
     }
 }

@@ -1,6 +1,6 @@
 //! `reasonix remote stop HOST`: ends the agent there. Asks when a turn is running, unless forced.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use protocol::{SessionId, ShutdownReply, ShutdownRequest};
 use transport::CaptureLimits;
@@ -14,7 +14,10 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Stops the agent of a host.
 pub(crate) async fn run(invocation: &Invocation, args: RemoteStopArgs) -> Result<Exit, Failure> {
-    let connected = Connected::open(invocation, Some(&args.host), Path::new("/"), Vec::new()).await?;
+    let Some(connected) = Connected::to_running(invocation, &args.host).await? else {
+        terminal::line(&format!("no agent runs on {}", args.host));
+        return Ok(Exit::Success);
+    };
     let outcome = stop(&connected, &args).await;
     connected.close().await;
     outcome
@@ -62,9 +65,13 @@ async fn wait_until_gone(connected: &Connected, pid: u32, host: &str) -> Result<
     let link = connected
         .ssh()
         .ok_or_else(|| failed("it is no host".to_owned()))?;
-    let connection = link
-        .connection()
-        .ok_or_else(|| failed("the link is down".to_owned()))?;
+    let Some(connection) = link.connection() else {
+        return if connected.finds_nobody() {
+            Ok(())
+        } else {
+            Err(failed("the link is down".to_owned()))
+        };
+    };
     let command = "exec /bin/sh -c 'IFS= read -r pid; n=0; while kill -0 \"$pid\" 2>/dev/null && [ $n -lt 300 ]; do \
                    sleep 0.1 2>/dev/null || sleep 1; n=$((n+1)); done; ! kill -0 \"$pid\" 2>/dev/null'";
     let output = connection
@@ -75,10 +82,11 @@ async fn wait_until_gone(connected: &Connected, pid: u32, host: &str) -> Result<
             DEADLINE,
         )
         .await;
-    let output = output.map_err(|error| failed(crate::report::chain(&error)))?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(failed(format!("process {pid} still runs")).hint("see its log on the host"))
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(_) => Err(failed(format!("process {pid} still runs")).hint("see its log on the host")),
+        // The link looked meanwhile and found nobody, which is what was asked for.
+        Err(_) if connected.finds_nobody() => Ok(()),
+        Err(error) => Err(failed(crate::report::chain(&error))),
     }
 }
