@@ -60,8 +60,7 @@ pub(crate) enum Command {
     /// The agent's side: copy standard input and output to the daemon's socket.
     #[command(hide = true)]
     Bridge(BridgeArgs),
-    /// The agent's side: store a provider key read from standard input.
-    #[command(hide = true)]
+    /// Store a provider key here; it is read from standard input or asked for.
     Key(KeyArgs),
     /// Print the help of every command.
     #[command(hide = true)]
@@ -70,6 +69,7 @@ pub(crate) enum Command {
 
 /// Run one task and print the answer.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
     /// The task; standard input when absent.
     pub(crate) task: Option<String>,
@@ -83,7 +83,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
     /// The model: provider/model, a provider or a model.
-    #[arg(long, value_name = "MODEL")]
+    ///
+    /// A session keeps the model that it started with.
+    #[arg(long, value_name = "MODEL", conflicts_with = "resume")]
     pub(crate) model: Option<String>,
     /// What may be done without asking.
     #[arg(long, value_name = "MODE")]
@@ -101,6 +103,7 @@ pub(crate) struct RunArgs {
 
 /// Follow a session and answer its questions.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct AttachArgs {
     /// The session's id, or the beginning of it.
     pub(crate) session: String,
@@ -132,6 +135,19 @@ pub(crate) enum OutputFormat {
     Json,
     /// Every event as one line of JSON, the result last.
     StreamJson,
+}
+
+impl Command {
+    /// Says whether a program reads what the command prints, so that a failure is printed as JSON too.
+    pub(crate) fn prints_json(&self) -> bool {
+        match self {
+            Self::Run(args) => args.output_format != OutputFormat::Text,
+            Self::Attach(args) => args.output_format != OutputFormat::Text,
+            Self::Sessions(args) => args.json,
+            Self::Remote(RemoteCommand::List(args)) => args.json,
+            _ => false,
+        }
+    }
 }
 
 /// What may be done without asking.
@@ -176,9 +192,20 @@ pub(crate) struct RemoteAddArgs {
     /// A host to go through.
     #[arg(long, value_name = "HOST")]
     pub(crate) proxy_jump: Option<String>,
-    /// Put the program on the host: auto, upload or never.
+    /// How the program gets onto the host.
     #[arg(long, value_name = "HOW")]
-    pub(crate) install: Option<String>,
+    pub(crate) install: Option<InstallHow>,
+}
+
+/// How the program gets onto a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InstallHow {
+    /// Whatever works.
+    Auto,
+    /// Always from this machine.
+    Upload,
+    /// Not at all; it must be there.
+    Never,
 }
 
 /// List configured hosts.

@@ -41,8 +41,10 @@ impl Invocation {
             .get(std::ffi::OsStr::new("REASONIX_HOME"))
             .filter(|home| !home.is_empty())
         {
-            Some(home) => AbsPath::new(home)
-                .map_err(|error| Failure::new(Exit::Usage, format!("REASONIX_HOME: {error}")))?,
+            Some(home) => AbsPath::new(home).map_err(|error| {
+                Failure::new(Exit::Usage, format!("REASONIX_HOME: {error}"))
+                    .hint("set it to an absolute path, or unset it")
+            })?,
             None => user_home.resolve(".reasonix"),
         };
         Ok(Self {

@@ -1,10 +1,13 @@
 //! Failures at the edge: message, hint, exit code, and the one place that prints them.
 
-use std::{fmt, process::ExitCode};
+use std::{ffi::OsString, fmt, process::ExitCode};
 
 use serde_json::json;
 
 use crate::{exit::Exit, terminal};
+
+/// The version of what is printed as JSON: the lines of `stream-json`, results and errors.
+pub(crate) const SCHEMA: u32 = 1;
 
 /// What a command failed with, for a person and for a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +62,7 @@ impl Failure {
             "host": self.host,
             "message": self.message,
             "hint": self.hint,
-        }})
+        }, "schema": SCHEMA})
     }
 }
 
@@ -130,8 +133,11 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Prints a failure on standard error and gives its exit code.
-pub(crate) fn fail(failure: &Failure) -> ExitCode {
+/// Prints a failure on standard error, and on standard output where a program reads that, and gives its exit code.
+pub(crate) fn fail(failure: &Failure, json: bool) -> ExitCode {
+    if json {
+        terminal::line(&failure.json().to_string());
+    }
     terminal::error(&format!("error: {}", failure.message));
     if let Some(hint) = &failure.hint {
         terminal::error(&format!("hint: {hint}"));
@@ -140,14 +146,37 @@ pub(crate) fn fail(failure: &Failure) -> ExitCode {
 }
 
 /// Prints what is wrong with a command line, or the help that was asked for.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     // Nothing can be told to a closed terminal.
     drop(error.print());
-    if error.use_stderr() {
-        Exit::Usage.into()
-    } else {
-        Exit::Success.into()
+    if !error.use_stderr() {
+        return Exit::Success.into();
     }
+    if wants_json(arguments) {
+        let text = error.to_string();
+        let mut paragraphs = text.trim().split("\n\n");
+        let message = paragraphs
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        let failure = Failure::new(Exit::Usage, message).hint("`reasonix --help` lists commands and options");
+        terminal::line(&failure.json().to_string());
+    }
+    Exit::Usage.into()
+}
+
+/// Says whether a command line that cannot be read asks for JSON.
+fn wants_json(arguments: &[OsString]) -> bool {
+    let format = |word: &OsString| word == "json" || word == "stream-json";
+    let after_flag = |pair: &[OsString]| match pair {
+        [flag, word] => flag == "--output-format" && format(word),
+        _ => false,
+    };
+    let alone = ["--json", "--output-format=json", "--output-format=stream-json"];
+    arguments
+        .iter()
+        .any(|argument| alone.iter().any(|word| argument == word))
+        || arguments.windows(2).any(after_flag)
 }
 
 #[cfg(test)]
@@ -161,6 +190,25 @@ mod tests {
         assert_eq!(chain(error.as_ref()), "could not save: disk full");
         let error = anyhow::Error::new(std::io::Error::other("disk full")).context("could not save");
         assert_eq!(chain(error.as_ref()), "could not save: disk full");
+    }
+
+    #[test]
+    fn a_command_line_that_cannot_be_read_may_still_ask_for_json() {
+        let asks = |line: &str| wants_json(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for line in [
+            "sessions --json --bogus",
+            "run --output-format json --bogus",
+            "run --output-format=stream-json --bogus",
+        ] {
+            assert!(asks(line), "{line}");
+        }
+        for line in [
+            "run --bogus",
+            "run --output-format text x",
+            "run json --output-format",
+        ] {
+            assert!(!asks(line), "{line}");
+        }
     }
 
     #[test]

@@ -1,21 +1,37 @@
 //! Standard output and standard error. A reader that went away is no error of ours.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::{
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    sync::OnceLock,
+};
+
+/// Why standard output could not be written, once it could not.
+static LOST: OnceLock<String> = OnceLock::new();
 
 /// Writes a line to standard output.
 pub(crate) fn line(text: &str) {
-    let mut out = io::stdout().lock();
-    // `reasonix sessions | head` closes the pipe; there is nobody left to tell.
-    drop(writeln!(out, "{text}"));
-    drop(out.flush());
+    write(&format!("{text}\n"));
 }
 
 /// Writes text to standard output as it is, at once.
 pub(crate) fn text(text: &str) {
+    write(text);
+}
+
+/// Gives the reason why output was lost, for instance on a full disk.
+pub(crate) fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
+}
+
+fn write(text: &str) {
     let mut out = io::stdout().lock();
-    // As for `line`.
-    drop(out.write_all(text.as_bytes()));
-    drop(out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // `reasonix sessions | head` closes the pipe; there is nobody left to tell.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            LOST.get_or_init(|| error.to_string());
+        }
+        _ => {}
+    }
 }
 
 /// Writes a line to standard error.

@@ -84,7 +84,8 @@ impl Agent {
         };
         let loaded = settings::load(&sources)?;
         for warning in &loaded.warnings {
-            tracing::warn!("{warning}");
+            // The front end of a local session has printed it; a daemon's log keeps it.
+            tracing::info!("{warning}");
         }
         let sessions = options.home.resolve("sessions");
         make_private(&options.home)?;

@@ -26,6 +26,7 @@ pub(crate) async fn run(invocation: &Invocation, args: AttachArgs) -> Result<Exi
                 model: None,
                 preset: None,
             },
+            preset: None,
             task: None,
             format: args.output_format,
             give_up_after: Duration::from_secs(600),

@@ -12,6 +12,7 @@ const LIMIT: u64 = 64 * 1024;
 
 /// Reads a key and stores it.
 pub(crate) fn run(invocation: &Invocation, args: &KeyArgs) -> Result<Exit, Failure> {
+    check_name(&args.name)?;
     let key = read(&args.name)?;
     let file = invocation.home.resolve(".env");
     std::fs::create_dir_all(&invocation.home).map_err(|error| {
@@ -23,6 +24,16 @@ pub(crate) fn run(invocation: &Invocation, args: &KeyArgs) -> Result<Exit, Failu
     settings::env_file::set(&file, &args.name, &key)?;
     terminal::error(&format!("{} is stored in {file}", args.name));
     Ok(Exit::Success)
+}
+
+/// Refuses a name that no `.env` can hold.
+pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
+    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(valid) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        let failure = Failure::new(Exit::Usage, format!("{name:?} is no name for a key"));
+        return Err(failure.hint("write it like DEEPSEEK_API_KEY"));
+    }
+    Ok(())
 }
 
 /// Reads a key: hidden from a person at a terminal, else the first line of standard input.

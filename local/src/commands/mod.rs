@@ -19,15 +19,24 @@ use crate::{
     invocation::Invocation,
     logging,
     report::{self, Failure},
+    terminal,
 };
 
 /// Runs what the command line says and gives the exit code of the process.
 pub(crate) fn run(cli: Cli) -> ExitCode {
+    let json = cli.command.prints_json();
     let outcome =
         Invocation::from_process(cli.global.verbose).and_then(|invocation| pick(cli.command, &invocation));
-    match outcome {
-        Ok(exit) => exit.into(),
-        Err(failure) => report::fail(&failure),
+    match (outcome, terminal::lost()) {
+        (Err(failure), _) => report::fail(&failure, json),
+        (Ok(_), Some(why)) => {
+            let failure = Failure::new(Exit::Failed, format!("could not write to standard output: {why}"));
+            report::fail(
+                &failure.hint("what was to be printed is lost; the work itself was done"),
+                false,
+            )
+        }
+        (Ok(exit), None) => exit.into(),
     }
 }
 

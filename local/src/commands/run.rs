@@ -17,6 +17,9 @@ use crate::{
     report::Failure,
 };
 
+/// The longest task, in bytes.
+const LONGEST_TASK: usize = protocol::limits::SUBMIT_TEXT;
+
 /// Runs a task and gives the turn's exit code.
 pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, Failure> {
     let text = task(args.task.clone()).await?;
@@ -30,8 +33,11 @@ pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, 
             text,
             max_steps: args.max_steps,
         });
+        // A new session is opened with it.
+        let preset = args.permission_mode.map(preset).filter(|_| args.resume.is_some());
         let job = Job {
             open,
+            preset,
             task,
             format: args.output_format,
             give_up_after,
@@ -87,23 +93,42 @@ async fn task(given: Option<String>) -> Result<String, Failure> {
     let text = match given {
         Some(text) => text,
         None if std::io::stdin().is_terminal() => return Err(missing()),
-        None => stdx::task::blocking(|| {
-            let mut text = String::new();
-            std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
-        })
-        .await
-        .map_err(|error| {
-            Failure::new(
-                Exit::Usage,
-                format!("could not read the task from standard input: {error}"),
-            )
-        })?,
+        None => stdx::task::blocking(piped).await?,
     };
     if text.trim().is_empty() {
-        Err(missing())
-    } else {
-        Ok(text)
+        return Err(missing());
     }
+    if text.len() > LONGEST_TASK {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("the task is longer than {LONGEST_TASK} bytes"),
+        )
+        .hint("put the text into a file of the workspace and name the file in the task"));
+    }
+    Ok(text)
+}
+
+/// Reads the task from standard input, and one byte more than may be sent.
+fn piped() -> Result<String, Failure> {
+    let unreadable = |why: String| {
+        Failure::new(
+            Exit::Usage,
+            format!("could not read the task from standard input: {why}"),
+        )
+    };
+    let mut bytes = Vec::new();
+    let mut limited = std::io::stdin().lock().take(LONGEST_TASK as u64 + 1);
+    limited
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(error.to_string()))?;
+    if bytes.len() > LONGEST_TASK {
+        // The cut may have split a character; the text is too long anyway.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        unreadable(format!("byte {at} is not UTF-8 text")).hint("pipe in text, or name a file in the task")
+    })
 }
 
 /// Gives the absolute folder to work in.

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use client::{SessionView, Update};
 use link::{AgentLink, LinkState, Patience};
-use protocol::{Command, CommandId, CommandRequest, OpenSession, Receipt, Snapshot, TurnCommand, TurnId};
+use protocol::{
+    Command, CommandId, CommandRequest, OpenSession, Preset, Receipt, SessionCommand, Snapshot, TurnCommand,
+    TurnId,
+};
 use tokio::time::Instant;
 
 pub(crate) use self::signals::Signals;
@@ -25,6 +28,8 @@ const AWAY: Duration = Duration::from_millis(250);
 pub(crate) struct Job {
     /// How the session is opened or resumed.
     pub(crate) open: OpenSession,
+    /// What may be done without asking from now on; `None` leaves it as it is.
+    pub(crate) preset: Option<Preset>,
     /// What to ask; `None` follows what goes on.
     pub(crate) task: Option<Task>,
     /// How to print.
@@ -48,12 +53,11 @@ pub(crate) struct Task {
 pub(crate) async fn run(link: &AgentLink, job: Job) -> Result<Exit, Failure> {
     let mut runner = Runner::start(link, job).await?;
     let exit = runner.follow().await;
-    if let Err(failure) = &exit {
+    if exit.is_err() {
         terminal::error(&format!(
             "the session stays; come back with: {}",
             runner.job.way_back
         ));
-        runner.output.failure(failure);
     }
     exit
 }
@@ -105,6 +109,11 @@ impl<'a> Runner<'a> {
             turn: None,
             cancelled: false,
         };
+        if let Some(preset) = runner.job.preset {
+            runner
+                .send(Command::Session(SessionCommand::SetPreset { preset }))
+                .await?;
+        }
         runner.turn = match runner.job.task.clone() {
             Some(task) => {
                 let submit = TurnCommand::Submit {

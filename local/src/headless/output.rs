@@ -7,10 +7,8 @@ use protocol::{CallOutcome, DeltaTarget, Frame, Item, Outcome, Snapshot, ToolSta
 use serde_json::{Value, json};
 
 use super::summary;
-use crate::{args::OutputFormat, ask::visible, exit::Exit, report::Failure, terminal};
+use crate::{args::OutputFormat, ask::visible, exit::Exit, report::SCHEMA, terminal};
 
-/// The version of the lines that `stream-json` prints.
-const SCHEMA: u32 = 1;
 /// Bytes of a tool call's arguments that are shown.
 const SHOWN_ARGUMENTS: usize = 300;
 
@@ -83,13 +81,6 @@ impl Output {
             OutputFormat::Json | OutputFormat::StreamJson => {
                 terminal::line(&self.result(view, turn, exit, counts).to_string());
             }
-        }
-    }
-
-    /// Prints a failure where a program reads it; people are told elsewhere.
-    pub(crate) fn failure(&self, failure: &Failure) {
-        if self.format != OutputFormat::Text {
-            terminal::line(&failure.json().to_string());
         }
     }
 
@@ -182,6 +173,7 @@ impl Output {
         let missed = view.usage.input.saturating_sub(view.usage.cached);
         let mut result = json!({
             "type": "result",
+            "schema": SCHEMA,
             "subtype": if exit == Exit::Success { "success" } else { "error_during_execution" },
             "is_error": exit != Exit::Success,
             "exit_code": exit.code(),

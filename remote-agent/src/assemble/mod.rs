@@ -62,7 +62,8 @@ impl FromSettings {
             ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint(hint)
         })?;
         for warning in &loaded.warnings {
-            tracing::warn!(session = %wanted.session, "{warning}");
+            // The front end of a local session has printed it; a daemon's log keeps it.
+            tracing::info!(session = %wanted.session, "{warning}");
         }
         Ok(loaded)
     }

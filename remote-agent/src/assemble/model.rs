@@ -21,7 +21,7 @@ pub(super) fn choose(loaded: &Loaded, wanted: Option<&str>, keys: &EnvFile) -> R
     let reference = wanted.unwrap_or(&settings.default_model);
     let choice = settings
         .resolve_model(reference)
-        .map_err(|error| ErrorBody::new(ErrorCode::ModelAccess, error.to_string()).hint(error.hint()))?;
+        .map_err(|error| ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint(error.hint()))?;
     let provider = provider::build(kind(&choice), endpoint(&choice, keys)).map_err(|error| {
         ErrorBody::new(ErrorCode::Configuration, error.failure().message)
             .hint("see [[providers]] in config.toml")

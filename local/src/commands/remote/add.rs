@@ -3,7 +3,13 @@
 use settings::NewHost;
 use transport::Target;
 
-use crate::{args::RemoteAddArgs, exit::Exit, invocation::Invocation, report::Failure, terminal};
+use crate::{
+    args::{InstallHow, RemoteAddArgs},
+    exit::Exit,
+    invocation::Invocation,
+    report::Failure,
+    terminal,
+};
 
 /// Adds a host.
 pub(crate) fn run(invocation: &Invocation, args: RemoteAddArgs) -> Result<Exit, Failure> {
@@ -18,6 +24,7 @@ pub(crate) fn run(invocation: &Invocation, args: RemoteAddArgs) -> Result<Exit, 
         identity_file: args.identity_file,
         proxy_jump: args.proxy_jump,
         workspace: args.workspace,
+        install: args.install.map(|how| install(how).to_owned()),
     };
     let file = invocation.home.join("config.toml");
     settings::add_host(&file, &host)?;
@@ -27,4 +34,13 @@ pub(crate) fn run(invocation: &Invocation, args: RemoteAddArgs) -> Result<Exit, 
         args.name
     ));
     Ok(Exit::Success)
+}
+
+/// Gives the configuration's word.
+fn install(how: InstallHow) -> &'static str {
+    match how {
+        InstallHow::Auto => "auto",
+        InstallHow::Upload => "upload",
+        InstallHow::Never => "never",
+    }
 }

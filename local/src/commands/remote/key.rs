@@ -15,16 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Stores a key on a host.
 pub(crate) async fn run(invocation: &Invocation, args: RemoteKeyArgs) -> Result<Exit, Failure> {
-    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if args.name.is_empty()
-        || !args.name.chars().all(valid)
-        || args.name.starts_with(|c: char| c.is_ascii_digit())
-    {
-        return Err(
-            Failure::new(Exit::Usage, format!("{:?} is no name for a key", args.name))
-                .hint("write it like DEEPSEEK_API_KEY"),
-        );
-    }
+    crate::commands::key::check_name(&args.name)?;
     let name = args.name.clone();
     let key = stdx::task::blocking(move || crate::commands::key::read(&name)).await?;
     let connected = Connected::open(invocation, Some(&args.host), Path::new("/"), Vec::new()).await?;

@@ -202,7 +202,14 @@ impl Cause {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Unauthorized { .. } => "check the provider's key; `reasonix setup` stores a new one",
+            Self::MissingKey { env } => {
+                return Some(format!(
+                    "store it with `reasonix key {env}`; for a host, with `reasonix remote key HOST {env}`"
+                ));
+            }
+            Self::Unauthorized { .. } => {
+                "check the provider's key; `reasonix key NAME` stores a new one, `reasonix remote key HOST NAME` on a host"
+            }
             Self::Quota { .. } => "top up the account, or choose another model with --model",
             Self::Refused {
                 status: 300..=399 | 404 | 405,

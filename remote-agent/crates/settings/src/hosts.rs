@@ -27,6 +27,8 @@ pub struct NewHost {
     pub proxy_jump: Option<String>,
     /// The workspace there.
     pub workspace: Option<String>,
+    /// How the program gets there: `auto`, `upload` or `never`.
+    pub install: Option<String>,
 }
 
 /// Adds a host at the end of the file, which is created if it is missing.
@@ -47,7 +49,7 @@ pub fn add_host(file: &Path, host: &NewHost) -> Result<(), Error> {
             .contains(|c: char| c.is_whitespace() || c.is_control() || "/:@[]".contains(c))
     {
         return Err(refuse(format!(
-            "\"{}\" is not a name for a host",
+            "\"{}\" is not a name for a host: it must be one word without / : @ [ ]",
             host.name.escape_debug()
         )));
     }
@@ -109,6 +111,7 @@ fn entry(host: &NewHost) -> toml::Table {
         ("identity_file", host.identity_file.as_ref()),
         ("proxy_jump", host.proxy_jump.as_ref()),
         ("workspace", host.workspace.as_ref()),
+        ("install", host.install.as_ref()),
     ];
     let mut table = toml::Table::new();
     for (key, value) in texts {

@@ -67,6 +67,7 @@ fn a_missing_file_is_created_for_its_owner_only() {
         &path,
         &NewHost {
             workspace: Some("~/a \"b\"\n".into()),
+            install: Some("never".into()),
             ..host("c")
         },
     )
@@ -75,6 +76,10 @@ fn a_missing_file_is_created_for_its_owner_only() {
     assert_eq!(
         fixture.load().settings.remote.hosts[0].workspace.as_deref(),
         Some("~/a \"b\"\n")
+    );
+    assert_eq!(
+        fixture.load().settings.remote.hosts[0].agent.install,
+        settings::schema::Install::Never
     );
     assert!(remove_host(&path, "c").unwrap());
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
