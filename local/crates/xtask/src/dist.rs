@@ -11,7 +11,10 @@ use crate::metadata::Metadata;
 use crate::{elf, system};
 
 /// Without an explicit target, `crt-static` would reach procedural macros, which cannot be built with it.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Links the C library in as well.
+pub(crate) const FLAGS: &str = "-C target-feature=+crt-static";
 
 /// The name of the artifact; `docs/REMOTE.md` says who looks for it.
 const ARTIFACT: &str = "reasonix-x86_64-linux";
@@ -41,7 +44,7 @@ pub(crate) fn build(root: &Path, target: &Path, options: JobOptions) -> anyhow::
     let mut command = system::cargo(root);
     command
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env("RUSTFLAGS", FLAGS)
         .args([
             "build",
             "--release",

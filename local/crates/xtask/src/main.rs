@@ -5,6 +5,7 @@
     reason = "a development tool talks on the terminal"
 )]
 
+mod bench;
 mod deny;
 mod dist;
 mod docgen;
@@ -41,6 +42,11 @@ enum Task {
     Test(stages::TestArgs),
     /// Build the static binary into `dist/`, with its checksum.
     Dist,
+    /// Measure something and print it as `figure NAME VALUE UNIT goal OP LIMIT ok|short`.
+    Bench {
+        /// What to measure.
+        what: bench::What,
+    },
     /// Check banned dependencies, licences and sources against `.deny.toml`.
     Deny,
     /// Write docs/CLI.md and docs/CONFIG.md.
@@ -78,6 +84,7 @@ fn run(task: Task) -> anyhow::Result<bool> {
     match task {
         Task::Test(args) => stages::run(&root, &args, interrupt),
         Task::Dist => dist::run(&root, interrupt).map(|_| true),
+        Task::Bench { what } => bench::run(&root, what, interrupt).map(|()| true),
         Task::Deny => deny::run(&root),
         Task::Docgen { check, binary } => {
             let binary = match binary {

@@ -22,6 +22,12 @@ async fn wait_for(events: &mut controller::Subscription, fits: impl Fn(&Event) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_64_event_streams_of_a_flooding_session_held_still_an_approval_completes() {
+    approve_while_streams_are_held().await;
+}
+
+/// Lets an approval through while no event stream is read, checks the order of things, and gives how long the answer
+/// took to be on disk and acknowledged (for the bench; no test asserts a time).
+pub(crate) async fn approve_while_streams_are_held() -> std::time::Duration {
     // More than a stream's window, so that every stream that is not read is full.
     let word = "x".repeat(8 * 1024) + " ";
     let flood = word.repeat(2 * http2::STREAM_WINDOW as usize / word.len());
@@ -57,7 +63,9 @@ async fn with_64_event_streams_of_a_flooding_session_held_still_an_approval_comp
         prompt: snapshot.prompts[0].id,
         answer: Answer::AllowOnce,
     };
+    let start = stdx::clock::monotonic();
     let receipt = session.command(&command(Command::Prompt(answer))).await.unwrap();
+    let took = start.elapsed();
     let ended = wait_for(&mut inside, is_end).await;
     assert!(receipt.at < ended);
     assert!(rig.dir.path().join("work/a.txt").exists());
@@ -73,4 +81,5 @@ async fn with_64_event_streams_of_a_flooding_session_held_still_an_approval_comp
             assert!(stream.next().await.unwrap().is_some());
         }
     }
+    took
 }
