@@ -181,6 +181,7 @@ impl HostPlan {
             ),
         ];
         ResolveOptions {
+            shown_as: Some(self.name.clone()),
             home: invocation.user_home.to_path_buf(),
             local_user: invocation.local_user(),
             ssh_program: if use_config {

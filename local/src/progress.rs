@@ -26,7 +26,15 @@ struct Shown {
     on_terminal: bool,
     bar: Option<ProgressBar>,
     quarter: u64,
-    lost: bool,
+    seen: Seen,
+}
+
+/// What became of the link so far. A command that never came through says why itself.
+#[derive(PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    Live,
+    Lost,
 }
 
 impl Shown {
@@ -37,7 +45,7 @@ impl Shown {
             on_terminal,
             bar: None,
             quarter: 0,
-            lost: false,
+            seen: Seen::Nothing,
         }
     }
 
@@ -49,15 +57,15 @@ impl Shown {
             bar.finish_and_clear();
         }
         match state {
-            LinkState::Waiting {
-                cause, attempts: 1, ..
-            } => {
-                self.lost = true;
+            LinkState::Waiting { cause, .. } if self.seen == Seen::Live => {
+                self.seen = Seen::Lost;
                 terminal::error(&format!("{}: {cause}; trying again", self.host));
             }
-            LinkState::Live { .. } if self.lost => {
-                self.lost = false;
-                terminal::error(&format!("{}: connected again", self.host));
+            LinkState::Live { .. } => {
+                if self.seen == Seen::Lost {
+                    terminal::error(&format!("{}: connected again", self.host));
+                }
+                self.seen = Seen::Live;
             }
             _ => {}
         }

@@ -74,7 +74,11 @@ async fn ask(shell: &Path, inherited: &Variables) -> io::Result<Variables> {
 }
 
 /// Reads up to the second marker: something in the background may hold the output open for ever.
-async fn read_between(mut from: impl AsyncRead + Unpin, output: &mut Vec<u8>, marker: &str) -> io::Result<()> {
+async fn read_between(
+    mut from: impl AsyncRead + Unpin,
+    output: &mut Vec<u8>,
+    marker: &str,
+) -> io::Result<()> {
     let end = format!("\0{marker}\0");
     while from.read_buf(output).await? > 0 && !output.ends_with(end.as_bytes()) {}
     Ok(())

@@ -21,6 +21,8 @@ const MAX_JUMPS: u32 = 8;
 /// What resolving needs to know about this machine. This crate reads no environment itself.
 #[derive(Clone, Debug)]
 pub struct ResolveOptions {
+    /// What messages call the host, where that is neither its address nor its alias.
+    pub shown_as: Option<String>,
     /// The home directory.
     pub home: PathBuf,
     /// The user who runs this program.
@@ -40,7 +42,7 @@ pub struct ResolveOptions {
 /// Everything needed for a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The host as typed, for messages.
+    /// What messages call the host: as typed, or [`ResolveOptions::shown_as`].
     pub alias: String,
     /// Where to connect to.
     pub endpoint: Endpoint,
@@ -152,9 +154,15 @@ async fn resolve_nested(target: &Target, options: &ResolveOptions, depth: u32) -
         }
     };
     let (mut resolved, jumps) = build(target, &pairs, options, source)?;
+    // As in ssh(1), what was asked for is meant for the destination and not for the hosts before it.
+    let of_hop = ResolveOptions {
+        shown_as: None,
+        overrides: Vec::new(),
+        ..options.clone()
+    };
     let mut chain: Option<Resolved> = None;
     for jump in &jumps {
-        let mut hop = Box::pin(resolve_nested(jump, options, depth + 1)).await?;
+        let mut hop = Box::pin(resolve_nested(jump, &of_hop, depth + 1)).await?;
         if let Some(before) = chain.take() {
             // `-J a,b`: b is reached through a, whatever b's own configuration says.
             hop.proxy = Some(Proxy::Jump(Box::new(before)));
@@ -355,7 +363,7 @@ fn build(
     tokens.host_name = &host_name;
     let (proxy, jumps) = proxy(pairs, &jump, &tokens, options).map_err(bad("ProxyJump or ProxyCommand"))?;
     let resolved = Resolved {
-        alias: target.to_string(),
+        alias: options.shown_as.clone().unwrap_or_else(|| target.to_string()),
         identity: identity(pairs, &tokens, options).map_err(bad("IdentityFile or IdentityAgent"))?,
         trust: trust(pairs, &tokens).map_err(bad("UserKnownHostsFile"))?,
         proxy,

@@ -56,6 +56,7 @@ impl Setup {
         std::fs::write(&config, "").unwrap();
         let user = id_command().output().unwrap().stdout;
         let options = ResolveOptions {
+            shown_as: None,
             home: self.folder.path().to_owned(),
             local_user: String::from_utf8(user).unwrap().trim().to_owned(),
             ssh_program: None,

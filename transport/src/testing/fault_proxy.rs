@@ -140,7 +140,10 @@ impl Shared {
             let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
             (left >= 0).then(|| if left < wanted { -1 } else { left - wanted })
         };
-        match self.allowance.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
+        match self
+            .allowance
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, take)
+        {
             Ok(left) => usize::try_from(left).map_or(wanted, |left| left.min(wanted)),
             Err(_unlimited) => wanted,
         }
@@ -191,9 +194,13 @@ async fn serve(client: TcpStream, shared: &Shared, faults: &Faults) {
     drop((client.set_nodelay(true), server.set_nodelay(true)));
     let (client_read, client_write) = client.into_split();
     let (server_read, server_write) = server.into_split();
-    let up = copy(client_read, server_write, shared, CancellationToken::new(), |read| {
-        shared.allowed(read)
-    });
+    let up = copy(
+        client_read,
+        server_write,
+        shared,
+        CancellationToken::new(),
+        |read| shared.allowed(read),
+    );
     let down = copy(
         server_read,
         client_write,

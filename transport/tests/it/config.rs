@@ -9,6 +9,7 @@ use crate::support::{Client, current_user, sshd_options};
 fn options(folder: &Path, ssh: Option<&str>) -> ResolveOptions {
     let home = folder.to_string_lossy().into_owned();
     ResolveOptions {
+        shown_as: None,
         home: folder.to_owned(),
         local_user: current_user(),
         ssh_program: ssh.map(PathBuf::from),
@@ -249,5 +250,26 @@ async fn overrides_beat_the_files() {
             (2, "file")
         );
         assert_eq!(resolved.identity.files, [PathBuf::from("/k")]);
+    }
+}
+
+#[tokio::test]
+async fn overrides_and_the_shown_name_are_for_the_destination_only() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config"), "Host hop\nIdentityFile /hop\n").unwrap();
+    for ssh in [Some("/usr/bin/ssh"), None] {
+        let mut options = options(folder.path(), ssh);
+        options.shown_as = Some("box".into());
+        options.overrides = vec![
+            ("ProxyJump".into(), "hop".into()),
+            ("IdentityFile".into(), "/k".into()),
+        ];
+        let resolved = resolve(&"me@h:2".parse().unwrap(), &options).await.unwrap();
+        assert_eq!(resolved.alias, "box");
+        let Some(Proxy::Jump(hop)) = resolved.proxy else {
+            panic!("no jump host")
+        };
+        assert_eq!((hop.alias.as_str(), hop.proxy), ("hop", None));
+        assert_eq!(hop.identity.files, [PathBuf::from("/hop")]);
     }
 }

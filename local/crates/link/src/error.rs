@@ -163,6 +163,9 @@ impl Error {
                 _ => ExitClass::Unreachable,
             },
             ErrorKind::Bootstrap(error) if error.is_connection_lost() => ExitClass::Unreachable,
+            ErrorKind::Bootstrap(error) if matches!(error.kind(), bootstrap::ErrorKind::Workspace(_)) => {
+                ExitClass::Usage
+            }
             ErrorKind::Bootstrap(_) | ErrorKind::Bridge(_) => ExitClass::Bootstrap,
             ErrorKind::Agent(client::Error::NoCommonVersion { .. }) => ExitClass::Bootstrap,
             ErrorKind::OtherMachine => ExitClass::Auth,

@@ -47,11 +47,11 @@ pub enum Host {
 }
 
 impl Host {
-    /// Gives the name as the user typed it, for messages.
+    /// Gives the name as the user calls it, for messages.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Named { target, .. } => target.to_string(),
+            Self::Named { target, resolve } => resolve.shown_as.clone().unwrap_or_else(|| target.to_string()),
             Self::Resolved(resolved) => resolved.alias.clone(),
         }
     }

@@ -106,3 +106,15 @@ async fn a_host_that_is_not_there_is_tried_again_and_again() {
     .await;
     link.close().await;
 }
+
+#[tokio::test]
+async fn a_workspace_that_is_missing_is_wrong_usage() {
+    let bench = Bench::new().await;
+    let mut options = bench.options();
+    options.install.workspace = Some("/no/such/folder".to_owned());
+    let link = Link::open(options, &bench.scope);
+    let error = link.wait_live(Patience::FirstTry).await.unwrap_err();
+    assert_eq!(error.exit_class(), ExitClass::Usage, "{error}");
+    assert!(error.to_string().contains("/no/such/folder"), "{error}");
+    stays_failed(&bench, &link).await;
+}
