@@ -1,5 +1,5 @@
 //! Runs the calls of one answer: readers that need no question overlap, everything else runs one after another in
-//! order, and results are reported in the order of the calls whatever finished first (agent-core 4.3).
+//! order, and results are reported in the order of the calls whatever finished first.
 
 use conversation::{Effect, ToolCall, ToolMessage};
 use futures_util::future::join_all;

@@ -23,7 +23,7 @@ use crate::{
     session::{Effect, Effects, Input, Posture, Timer, TurnPlan},
 };
 
-/// How long a turn may take to stop before its task is aborted (agent-core 4.2).
+/// How long a turn may take to stop before its task is aborted.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(15);
 
 /// Bytes of a session's title.

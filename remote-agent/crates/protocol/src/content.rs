@@ -20,7 +20,7 @@ pub struct CallView {
     pub arguments: String,
 }
 
-/// How a call ended (`spec/remote.md` R3).
+/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
@@ -95,7 +95,7 @@ impl std::ops::AddAssign for UsageView {
     }
 }
 
-/// What the session may do without asking (agent-core 6.1).
+/// What the session may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
@@ -140,7 +140,7 @@ impl FromStr for Preset {
     fn from_str(text: &str) -> Result<Self, UnknownPreset> {
         match text {
             "read-only" | "ask" => Ok(Self::ReadOnly),
-            // Legacy names never widen to full access (agent-core 6.1).
+            // Legacy names never widen to full access.
             "workspace-write" | "auto" | "yolo" => Ok(Self::WorkspaceWrite),
             "danger-full-access" => Ok(Self::DangerFullAccess),
             other => Err(UnknownPreset(other.to_owned())),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de};
 
 /// A request body.
 pub const REQUEST_BODY: usize = 4 * 1024 * 1024;
-/// The text of one submit (agent-core 4.7).
+/// The text of one submit.
 pub const SUBMIT_TEXT: usize = 2 * 1024 * 1024;
 /// A short name: a model reference, a preset, an id.
 pub const NAME: usize = 256;
