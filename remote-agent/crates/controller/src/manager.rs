@@ -212,9 +212,12 @@ impl Table {
         }
         let (session, store) = (request.session, self.store.clone());
         let found = stdx::task::blocking(move || store.get(&session.to_string())).await;
-        match found.map_err(|error| open::store_error(session, &error))? {
-            Some(dir) => {
-                let (handle, opened_by) = self.resume(session, dir).await?;
+        let resumed = match found.map_err(|error| open::store_error(session, &error))? {
+            Some(dir) => self.resume(session, dir).await?,
+            None => None,
+        };
+        match resumed {
+            Some((handle, opened_by)) => {
                 let same = request.workspace.is_none() || opened_by == hash;
                 self.open.insert(
                     session,
@@ -270,14 +273,18 @@ impl Table {
         Ok(self.launch(session, opened, parts, scope))
     }
 
+    /// Takes a session up again; also gives the request that opened it. `None` when it was never begun.
     async fn resume(
         &self,
         session: SessionId,
         dir: session_store::SessionDir,
-    ) -> Result<(SessionHandle, String), ErrorBody> {
+    ) -> Result<Option<(SessionHandle, String)>, ErrorBody> {
         let (holder, instance) = (self.holder(), self.options.hello.identity.instance);
         let resumed = stdx::task::blocking(move || open::resume(&dir, session, instance, &holder)).await;
-        let (opened, notices) = resumed.map_err(|error| open::store_error(session, &error))?;
+        let failed = |error| open::store_error(session, &error);
+        let Some((mut opened, notices)) = resumed.map_err(failed)? else {
+            return Ok(None);
+        };
         for notice in notices {
             tracing::warn!(%session, %notice, "the session's log is damaged");
         }
@@ -296,8 +303,15 @@ impl Table {
         if let Some(prefix) = &opened.state.prefix {
             // The prefix of a session never changes, whatever its files say today: the vendor's cache depends on it.
             parts.turn.set_prefix(&prefix.system, &prefix.context);
+        } else {
+            let (system, context) = (parts.system.clone(), parts.context.clone());
+            let recorded = stdx::task::blocking(move || {
+                let recorded = opened.record_prefix(system, context);
+                recorded.map(|()| opened)
+            });
+            opened = recorded.await.map_err(failed)?;
         }
-        Ok((self.launch(session, opened, parts, scope), first.request))
+        Ok(Some((self.launch(session, opened, parts, scope), first.request)))
     }
 
     /// Starts the session's task.

@@ -104,14 +104,22 @@ pub(crate) fn create(
 }
 
 /// Takes a session up again: closes what a dead daemon left open, on disk, before anybody hears of it.
+///
+/// `None` when it has no record: a daemon died before the first one, so nobody was told that the session exists.
 pub(crate) fn resume(
     dir: &SessionDir,
     session: SessionId,
     instance: InstanceId,
     holder: &session_store::Holder,
-) -> Result<(Opened, Vec<Notice>), StoreError> {
+) -> Result<Option<(Opened, Vec<Notice>)>, StoreError> {
     let lease = Lease::acquire(&dir.path, holder)?;
-    let (mut log, mut stored, notices) = Log::open(&dir.path)?;
+    let (mut log, mut stored, notices) = match Log::open(&dir.path) {
+        Err(StoreError::Missing(_)) => return Ok(None),
+        other => other?,
+    };
+    if stored.is_empty() {
+        return Ok(None);
+    }
     let records = recover(&replay(&stored));
     let recovered = !records.is_empty();
     let resumed = Record::Session(SessionRecord::Resumed {
@@ -121,7 +129,20 @@ pub(crate) fn resume(
         stored.push(log.append(record, stdx::clock::unix_millis())?);
     }
     log.sync()?;
-    Ok((opened(lease, log, &stored, recovered, session), notices))
+    Ok(Some((opened(lease, log, &stored, recovered, session), notices)))
+}
+
+impl Opened {
+    /// Records the prefix of a session whose daemon died between its first two records.
+    pub(crate) fn record_prefix(&mut self, system: String, context: String) -> Result<(), StoreError> {
+        let record = Record::Session(SessionRecord::Prefix { system, context });
+        let stored = self.log.append(&record, stdx::clock::unix_millis())?;
+        self.log.sync()?;
+        self.state.apply(&stored);
+        // A log numbers without holes, so the event fits.
+        let _ = self.view.apply(&projection::event(stored.n, stored.at, &record));
+        Ok(())
+    }
 }
 
 fn opened(lease: Lease, log: Log, stored: &[Stored], recovered: bool, session: SessionId) -> Opened {

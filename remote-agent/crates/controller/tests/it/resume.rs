@@ -1,6 +1,8 @@
 //! Opening again: the same request, another one, after a restart.
 
-use protocol::{ErrorCode, OpenSession, Preset, SessionId, ShutdownRequest};
+use protocol::{
+    ErrorCode, Event, EventEnvelope, Frame, OpenSession, Preset, SessionEvent, SessionId, ShutdownRequest,
+};
 use scripted_model::{Reply, Scenario};
 
 use crate::rig::{Rig, is_end, submit, until};
@@ -102,4 +104,40 @@ async fn shutdown_waits_for_turns_unless_forced() {
     );
     rig.manager.shutdown_requested().await;
     assert!(rig.manager.hello().draining);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_birth_was_cut_off_is_born_again() {
+    for kept in [0, 1] {
+        let mut rig = Rig::new(Scenario::new().say("hello")).await;
+        let request = OpenSession {
+            session: SessionId::fresh(),
+            workspace: Some(rig.work()),
+            model: None,
+            preset: None,
+        };
+        rig.manager.open(request.clone()).await.unwrap();
+        rig.restart().await;
+        let slugs = std::fs::read_dir(rig.dir.path().join("sessions")).unwrap();
+        let slug = slugs.map(|slug| slug.unwrap().path()).next().unwrap();
+        let log = slug.join(request.session.to_string()).join("log.jsonl");
+        let text = std::fs::read_to_string(&log).unwrap();
+        let lines: String = text.split_inclusive('\n').take(kept).collect();
+        std::fs::write(&log, lines).unwrap();
+
+        let session = rig.manager.open(request.clone()).await.unwrap();
+        let mut events = session.subscribe(0);
+        submit(&session, "go").await;
+        let frames = until(&mut events, is_end).await;
+        let begun = frames.iter().filter(|frame| {
+            matches!(
+                frame,
+                Frame::Event(EventEnvelope {
+                    event: Event::Session(SessionEvent::Opened { .. } | SessionEvent::PrefixMade { .. }),
+                    ..
+                })
+            )
+        });
+        assert_eq!(begun.count(), 2, "{frames:#?}");
+    }
 }
