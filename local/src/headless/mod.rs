@@ -1,6 +1,7 @@
 //! A session without a screen: submit, follow, answer questions, end with an exit code.
 
 mod output;
+mod patience;
 mod questions;
 mod signals;
 
@@ -9,7 +10,7 @@ mod summary;
 use std::time::Duration;
 
 use client::{SessionView, Update};
-use link::{AgentLink, LinkState, Patience};
+use link::AgentLink;
 use protocol::{
     Command, CommandId, CommandRequest, OpenSession, Preset, Receipt, SessionCommand, Snapshot, TurnCommand,
     TurnId,
@@ -17,11 +18,12 @@ use protocol::{
 use tokio::time::Instant;
 
 pub(crate) use self::signals::Signals;
-use self::{output::Output, questions::Questions};
+use self::{
+    output::Output,
+    patience::{SILENT, gave_up, patiently, stays_away, wait_for_agent},
+    questions::Questions,
+};
 use crate::{args::OutputFormat, exit::Exit, report::Failure, terminal};
-
-/// The wait between two tries while the agent is away.
-const AWAY: Duration = Duration::from_millis(250);
 
 /// What to do with a session.
 #[derive(Debug, Clone)]
@@ -69,6 +71,8 @@ struct Runner<'a> {
     questions: Questions,
     signals: Signals,
     job: Job,
+    /// Events up to this number happened before: they are shown, and their questions may have been answered.
+    past: u64,
     /// The turn that is waited for.
     turn: Option<TurnId>,
     /// Whether a person has asked the turn to stop.
@@ -93,19 +97,25 @@ impl<'a> Runner<'a> {
             opened.workspace, job.way_back
         ));
         let client = agent.session(id);
-        // A new session is followed from its first event on; an old one from where it is.
-        let snapshot = match &job.task {
-            Some(_) if job.open.workspace.is_some() => Snapshot::empty(id),
-            _ => patiently(link, &job, &mut signals, || client.snapshot()).await?,
+        let new = job.task.is_some() && job.open.workspace.is_some();
+        let found = if new {
+            Snapshot::empty(id)
+        } else {
+            patiently(link, &job, &mut signals, || client.snapshot()).await?
         };
-        let output = Output::new(job.format, &snapshot);
+        // A session that is only looked at is shown from its first event on, one that goes on from where it is.
+        let shown = match &job.task {
+            Some(_) => found.clone(),
+            None => Snapshot::empty(id),
+        };
         let mut runner = Self {
             link,
-            view: SessionView::from_snapshot(client, snapshot),
-            output,
+            output: Output::new(job.format, &shown, job.task.is_none()),
+            view: SessionView::from_snapshot(client, shown),
             questions: Questions::default(),
             signals,
             job,
+            past: found.at,
             turn: None,
             cancelled: false,
         };
@@ -122,17 +132,21 @@ impl<'a> Runner<'a> {
                 };
                 runner.send(Command::Turn(submit)).await?.turn
             }
-            None => runner.view.snapshot().phase.turn(),
+            None => found.phase.turn().or_else(|| {
+                terminal::error("nothing is running in this session");
+                summary::last_turn(&found)
+            }),
         };
         Ok(runner)
     }
 
     async fn follow(&mut self) -> Result<Exit, Failure> {
         if self.turn.is_none() {
-            terminal::error("nothing is running in this session");
             return Ok(Exit::Success);
         }
         let mut away_since: Option<Instant> = None;
+        let gone = stays_away(self.link, self.job.give_up_after);
+        tokio::pin!(gone);
         loop {
             if let Some(end) = self.turn_over() {
                 return Ok(self.finish(end));
@@ -156,21 +170,24 @@ impl<'a> Runner<'a> {
                     Err(error) if error.is_retryable() => {
                         let since = *away_since.get_or_insert_with(Instant::now);
                         if since.elapsed() >= self.job.give_up_after {
-                            return Err(gave_up(self.link, &self.job, error.into()));
+                            return Err(gave_up(self.link, &self.job, &Failure::from(error).message));
                         }
                         wait_for_agent(self.link).await?;
                     }
                     Err(error) => return Err(error.into()),
                 },
                 answer = self.questions.answered() => self.send_answer(answer).await?,
+                () = &mut gone => return Err(gave_up(self.link, &self.job, SILENT)),
             }
         }
     }
 
     /// Asks the next open question: at the terminal, or nowhere, which refuses it.
     fn ask_next(&mut self) {
-        let prompts = &self.view.snapshot().prompts;
-        self.questions.keep(prompts);
+        let snapshot = self.view.snapshot();
+        if snapshot.at >= self.past {
+            self.questions.keep(&snapshot.prompts);
+        }
     }
 
     async fn send_answer(&mut self, answer: questions::Answered) -> Result<(), Failure> {
@@ -196,7 +213,9 @@ impl<'a> Runner<'a> {
 
     fn turn_over(&self) -> Option<End> {
         let (snapshot, turn) = (self.view.snapshot(), self.turn?);
-        let over = snapshot.phase.turn() != Some(turn) && !snapshot.queue.contains(&turn);
+        let over = snapshot.at >= self.past
+            && snapshot.phase.turn() != Some(turn)
+            && !snapshot.queue.contains(&turn);
         over.then(|| summary::exit_of(snapshot, turn))
             .flatten()
             .map(End::Turn)
@@ -231,64 +250,4 @@ impl<'a> Runner<'a> {
         })
         .await
     }
-}
-
-/// Tries until it works, the agent stayed away too long, or a person has had enough.
-async fn patiently<T, F>(
-    link: &AgentLink,
-    job: &Job,
-    signals: &mut Signals,
-    mut attempt: impl FnMut() -> F,
-) -> Result<T, Failure>
-where
-    F: Future<Output = Result<T, client::Error>>,
-{
-    let start = Instant::now();
-    loop {
-        let tried = tokio::select! {
-            biased;
-            _signal = signals.next() => {
-                return Err(Failure::new(Exit::Interrupted, "interrupted before the session answered"));
-            }
-            tried = attempt() => tried,
-        };
-        match tried {
-            Err(error) if error.is_retryable() && start.elapsed() < job.give_up_after => {
-                wait_for_agent(link).await?;
-            }
-            Err(error) if error.is_retryable() => return Err(gave_up(link, job, error.into())),
-            other => return other.map_err(Failure::from),
-        }
-    }
-}
-
-/// Waits a moment, and for a link that is being dialled again. Fails when a person has to act first.
-async fn wait_for_agent(link: &AgentLink) -> Result<(), Failure> {
-    tokio::time::sleep(AWAY).await;
-    match link.wait_live(Patience::FirstTry).await {
-        Ok(()) => Ok(()),
-        Err(error) => match &*link.states().borrow() {
-            LinkState::Failed(_) | LinkState::Offline => Err(error.into()),
-            _ => Ok(()),
-        },
-    }
-}
-
-fn gave_up(link: &AgentLink, job: &Job, cause: Failure) -> Failure {
-    let cause = link
-        .states()
-        .borrow()
-        .cause()
-        .map_or(cause.message, std::string::ToString::to_string);
-    let host = link.host().unwrap_or("this machine");
-    let limit = job.give_up_after.as_secs();
-    Failure::new(
-        Exit::Unreachable,
-        format!("{host} stayed away for {limit} s: {cause}"),
-    )
-    .hint(format!(
-        "the turn goes on there; come back with: {}",
-        job.way_back
-    ))
-    .on(host)
 }

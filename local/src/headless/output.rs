@@ -17,23 +17,30 @@ const SHOWN_ARGUMENTS: usize = 300;
 pub(crate) struct Output {
     format: OutputFormat,
     started: std::time::Instant,
+    /// The last turn whose request was printed; `None` prints no requests.
+    requests: Option<u64>,
     /// Bytes printed of each answer.
     said: HashMap<u64, usize>,
     /// Calls whose line was printed.
     calls: HashMap<String, bool>,
-    /// Whether the last thing printed was text without a line end.
-    open_line: bool,
+    /// The answer whose text was printed last, if that had no line end.
+    open_line: Option<u64>,
 }
 
 impl Output {
-    /// Starts after what a state already shows.
-    pub(crate) fn new(format: OutputFormat, known: &Snapshot) -> Self {
+    /// Starts after what a state already shows. `with_requests` also prints what people asked for, as text.
+    pub(crate) fn new(format: OutputFormat, known: &Snapshot, with_requests: bool) -> Self {
+        if format == OutputFormat::StreamJson && known.at > 0 {
+            // A reader of the lines would otherwise miss what was before the first of them.
+            print_frame(&Frame::Snapshot(Box::new(known.clone())));
+        }
         let mut output = Self {
+            requests: with_requests.then_some(0),
             format,
             started: stdx::clock::monotonic(),
             said: HashMap::new(),
             calls: HashMap::new(),
-            open_line: false,
+            open_line: None,
         };
         for item in &known.items {
             match item {
@@ -95,9 +102,20 @@ impl Output {
                     state,
                     ..
                 } => self.tool(call, name, arguments, *state),
-                Item::User { .. } | Item::TurnEnd { .. } | Item::Unknown => {}
+                Item::User { turn, text } => self.request(turn.0, text),
+                Item::TurnEnd { .. } | Item::Unknown => {}
             }
         }
+    }
+
+    /// Prints a request, once and if wanted.
+    fn request(&mut self, turn: u64, text: &str) {
+        if self.requests.is_none_or(|last| turn <= last) {
+            return;
+        }
+        self.requests = Some(turn);
+        self.end_line();
+        terminal::line(&format!("> {}", visible(text).replace('\n', "\n> ")));
     }
 
     /// Prints what is new of an answer.
@@ -109,13 +127,17 @@ impl Output {
             _ => None,
         });
         let Some((text, complete)) = text else { return };
-        let printed = self.said.entry(wanted).or_default();
-        if let Some(new) = text.get(*printed..).filter(|new| !new.is_empty()) {
+        let from = self.said.get(&wanted).copied().unwrap_or_default();
+        if let Some(new) = text.get(from..).filter(|new| !new.is_empty()) {
+            if self.open_line != Some(wanted) {
+                self.end_line();
+            }
             terminal::text(&visible(new));
-            self.open_line = !new.ends_with('\n');
+            self.open_line = (!new.ends_with('\n')).then_some(wanted);
         }
-        *printed = text.len();
-        if complete {
+        self.said.insert(wanted, text.len());
+        // Only its own line: an earlier answer is complete while a later one streams.
+        if complete && self.open_line == Some(wanted) {
             self.end_line();
         }
     }
@@ -163,7 +185,7 @@ impl Output {
     }
 
     fn end_line(&mut self) {
-        if std::mem::take(&mut self.open_line) {
+        if self.open_line.take().is_some() {
             terminal::text("\n");
         }
     }

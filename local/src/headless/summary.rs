@@ -26,6 +26,14 @@ pub(crate) fn outcome(snapshot: &Snapshot, turn: TurnId) -> Option<&Outcome> {
     })
 }
 
+/// Gives the turn that ended last.
+pub(crate) fn last_turn(snapshot: &Snapshot) -> Option<TurnId> {
+    snapshot.items.iter().rev().find_map(|item| match item {
+        Item::TurnEnd { turn, .. } => Some(*turn),
+        _ => None,
+    })
+}
+
 /// Gives the last thing the model said in a turn.
 pub(crate) fn answer(snapshot: &Snapshot, turn: TurnId) -> &str {
     let said = snapshot.items.iter().rev().find_map(|item| match item {
