@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Longest quotation of a host's words in a message, in bytes.
-const QUOTE: usize = 200;
+const QUOTE: usize = 600;
 /// Lines of standard error an error carries.
 const STDERR_LINES: usize = 5;
 

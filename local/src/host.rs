@@ -27,10 +27,11 @@ impl HostRef {
             Failure::new(Exit::Usage, format!("{text:?} names no host: {why}"))
                 .hint("write HOST, HOST:WORKSPACE or user@host:port:WORKSPACE")
         };
-        // A bracketed address holds colons of its own.
-        let after_address = match text.rfind(']') {
-            Some(end) if text.contains('[') => end + 1,
-            _ => text.find(':').unwrap_or(text.len()),
+        // A bracketed address holds colons of its own; a bracket behind a colon belongs to the workspace.
+        let colon = text.find(':').unwrap_or(text.len());
+        let after_address = match (text.find('['), text.find(']')) {
+            (Some(start), Some(end)) if start < colon => end + 1,
+            _ => colon,
         };
         let (host, rest) = text.split_at(after_address);
         if host.is_empty() {
@@ -234,6 +235,8 @@ mod tests {
         check("dev", "dev", None);
         check("dev:~/work", "dev", Some("~/work"));
         check("dev:/a:b", "dev", Some("/a:b"));
+        check("dev:/a[b]:c]", "dev", Some("/a[b]:c]"));
+        check("[::1]:/a[b]", "[::1]", Some("/a[b]"));
         check("me@host:2222", "me@host:2222", None);
         check("me@host:2222:/w", "me@host:2222", Some("/w"));
         check("[::1]", "[::1]", None);

@@ -142,13 +142,14 @@ pub fn texts(variables: &Variables) -> BTreeMap<String, String> {
 }
 
 fn is_secret(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "SSH_AUTH_SOCK",
         "SSH_AGENT_PID",
         "SSH_ASKPASS",
         "GPG_AGENT_INFO",
         "SSH_CLIENT",
         "SSH_CONNECTION",
+        "SSH_ORIGINAL_COMMAND",
         "SSH_TTY",
         "SHLVL",
     ];

@@ -107,11 +107,27 @@ impl Context<'_> {
     }
 
     fn tried(&self) -> String {
-        if self.notes.is_empty() {
-            "nothing was offered".into()
-        } else {
-            format!("offered: {}", self.notes.join(", "))
+        if !self.notes.is_empty() {
+            return format!("offered: {}", self.notes.join(", "));
         }
+        let identity = &self.resolved.identity;
+        let files: Vec<_> = identity
+            .files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let agent = if identity.agent.is_some() {
+            "the agent has no key"
+        } else {
+            "there is no key agent"
+        };
+        if files.is_empty() {
+            return format!("nothing was offered ({agent})");
+        }
+        format!(
+            "nothing was offered ({agent}, and no key file: {})",
+            files.join(", ")
+        )
     }
 }
 

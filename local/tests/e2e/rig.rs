@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
+    process::{ExitStatus, Output, Stdio},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use scripted_model::{Scenario, ScriptedModel};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines},
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     process::{Child, ChildStdout, Command},
 };
 use transport::testing::{FaultProxy, KeyKind, KeyPair, RealSshd, SshdOptions};
@@ -31,6 +31,8 @@ pub(crate) struct HostOptions {
     pub(crate) shell: Option<(String, String)>,
     /// Whether the program lies on the host already, so that a test need not upload it.
     pub(crate) installed: bool,
+    /// Whether the rig is put outside `/tmp`, of which a sandbox shows an empty one.
+    pub(crate) outside_tmp: bool,
 }
 
 impl HostOptions {
@@ -48,6 +50,7 @@ pub(crate) struct Rig {
     pub(crate) model: ScriptedModel,
     pub(crate) proxy: FaultProxy,
     pub(crate) sshd: RealSshd,
+    login: SshdOptions,
     dir: tempfile::TempDir,
 }
 
@@ -62,7 +65,11 @@ pub(crate) struct Ran {
 impl Rig {
     /// Makes a laptop with host `box` configured, and a host whose model plays `scenario`.
     pub(crate) async fn new(scenario: Scenario, host: HostOptions) -> Self {
-        let dir = tempfile::Builder::new().prefix("rx-e2e-").tempdir().unwrap();
+        let parent = if host.outside_tmp { "/var/tmp" } else { "/tmp" };
+        let dir = tempfile::Builder::new()
+            .prefix("rx-e2e-")
+            .tempdir_in(parent)
+            .unwrap();
         for folder in ["laptop", "laptop/work", "host", "host/work", "ssh"] {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }
@@ -81,12 +88,13 @@ impl Rig {
             forced_command: forced,
             ..SshdOptions::default()
         };
-        let sshd = RealSshd::start(options).await.unwrap();
+        let sshd = RealSshd::start(options.clone()).await.unwrap();
         let proxy = FaultProxy::start(sshd.address()).await.unwrap();
         let rig = Self {
             model,
             proxy,
             sshd,
+            login: options,
             dir,
         };
         rig.configure();
@@ -155,6 +163,32 @@ impl Rig {
         fs::write(self.laptop().join(".reasonix/known_hosts"), line).unwrap();
     }
 
+    /// Gives the file of host keys that the laptop trusts.
+    pub(crate) fn known_hosts(&self) -> PathBuf {
+        self.laptop().join(".reasonix/known_hosts")
+    }
+
+    /// Starts another machine with the same account and another host key.
+    pub(crate) async fn another_sshd(&self) -> RealSshd {
+        RealSshd::start(self.login.clone()).await.unwrap()
+    }
+
+    /// Gives the folder for programs on the host.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.host().join(".reasonix/bin")
+    }
+
+    /// Lists what runs from the host's folder for programs: process ids.
+    pub(crate) fn running_programs(&self) -> Vec<u32> {
+        let programs = self.programs();
+        let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid| {
+            fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|file| file.starts_with(&programs))
+        })
+        .collect()
+    }
+
     /// Puts the program on the host, as an upload would.
     fn install(&self) {
         let program = program();
@@ -186,68 +220,113 @@ impl Rig {
 
     /// Runs the program to its end.
     pub(crate) async fn run(&self, args: &[&str]) -> Ran {
-        let output = tokio::time::timeout(DEADLINE, self.command(args).output()).await;
-        let output = output
-            .unwrap_or_else(|_| panic!("reasonix {args:?} did not end"))
-            .unwrap();
-        Ran {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        ended(args, self.command(args).output()).await
+    }
+
+    /// Runs the program to its end with something on standard input.
+    pub(crate) async fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).await.unwrap();
+        drop(stdin);
+        ended(args, child.wait_with_output()).await
     }
 
     /// Starts `run --output-format stream-json`, to be followed line by line.
     pub(crate) fn start(&self, args: &[&str]) -> Streaming {
-        let mut child = self.command(args).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Streaming { child, lines }
+        Streaming::follow(self.command(args))
     }
 
     /// Gives the identity of the daemon on the host, if one says who it is.
     pub(crate) fn daemon(&self) -> Option<Value> {
-        identities().into_iter().find(|identity| {
-            let home = identity["home"].as_str().unwrap_or_default();
-            Path::new(home).starts_with(self.dir.path())
-        })
+        daemon_below(self.dir.path())
     }
 
     /// Gives the process id of the daemon on the host.
     pub(crate) fn daemon_pid(&self) -> Option<u32> {
-        let identity = self.daemon()?;
-        let pid = u32::try_from(identity["identity"]["pid"].as_u64()?).unwrap();
-        Path::new(&format!("/proc/{pid}")).exists().then_some(pid)
+        daemon_pid_below(self.dir.path())
     }
 }
 
 impl Drop for Rig {
-    /// Ends the daemons of this rig's homes, by the pid that they wrote down themselves.
     fn drop(&mut self) {
-        while let Some(pid) = self.daemon_pid() {
-            let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-            // It may end by itself at this very moment.
-            drop(rustix::process::kill_process(pid, rustix::process::Signal::KILL));
-            let socket = self
-                .daemon()
-                .and_then(|identity| identity["identity"]["socket"].as_str().map(PathBuf::from));
-            if let Some(folder) = socket.as_deref().and_then(Path::parent) {
-                drop(fs::remove_dir_all(folder));
-            }
+        end_daemons(self.dir.path());
+    }
+}
+
+/// Gives the identity of a daemon whose home lies in a folder, if one says who it is.
+pub(crate) fn daemon_below(folder: &Path) -> Option<Value> {
+    identities().into_iter().find(|identity| {
+        let home = identity["home"].as_str().unwrap_or_default();
+        Path::new(home).starts_with(folder)
+    })
+}
+
+/// Gives the process id of a daemon whose home lies in a folder.
+pub(crate) fn daemon_pid_below(folder: &Path) -> Option<u32> {
+    let identity = daemon_below(folder)?;
+    let pid = u32::try_from(identity["identity"]["pid"].as_u64()?).unwrap();
+    Path::new(&format!("/proc/{pid}")).exists().then_some(pid)
+}
+
+/// Ends the daemons of the homes in a folder, by the pid that they wrote down themselves.
+pub(crate) fn end_daemons(folder: &Path) {
+    while let Some(identity) = daemon_below(folder) {
+        if let Some(pid) = daemon_pid_below(folder) {
+            kill(pid);
+        }
+        let socket = identity["identity"]["socket"].as_str().map(PathBuf::from);
+        if let Some(folder) = socket.as_deref().and_then(Path::parent) {
+            drop(fs::remove_dir_all(folder));
         }
     }
+}
+
+/// Signals a process; it may have ended by itself at this very moment.
+pub(crate) fn send_signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let _gone = rustix::process::kill_process(pid, signal);
 }
 
 /// A run that is being followed.
 pub(crate) struct Streaming {
     pub(crate) child: Child,
     lines: Lines<BufReader<ChildStdout>>,
+    errors: Option<tempfile::TempPath>,
 }
 
 impl Streaming {
+    /// Starts a command that prints JSON lines. Its standard error goes to a file, which is never full.
+    pub(crate) fn follow(mut command: Command) -> Self {
+        let errors = tempfile::NamedTempFile::new().unwrap();
+        command.stderr(errors.reopen().unwrap());
+        Self::spawn(command, Some(errors.into_temp_path()))
+    }
+
+    /// Starts a command that prints JSON lines, with a terminal as standard error.
+    pub(crate) fn on_terminal(mut command: Command, terminal: fs::File) -> Self {
+        command.stderr(terminal);
+        Self::spawn(command, None)
+    }
+
+    fn spawn(mut command: Command, errors: Option<tempfile::TempPath>) -> Self {
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines, errors }
+    }
+
+    /// Gives what was written to standard error so far, where that is no terminal.
+    pub(crate) fn stderr(&self) -> String {
+        let bytes = self.errors.as_ref().map(|file| fs::read(file).unwrap());
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+    }
+
     /// Gives the next line as JSON; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
-        let line = line.unwrap_or_else(|_| panic!("no line came")).unwrap()?;
+        let line = line
+            .unwrap_or_else(|_| panic!("no line came: {}", self.stderr()))
+            .unwrap()?;
         Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
     }
 
@@ -261,7 +340,7 @@ impl Streaming {
                 return seen;
             }
         }
-        panic!("the run ended before: {}\n{seen:#?}", self.stderr_so_far().await)
+        panic!("the run ended before: {}\n{seen:#?}", self.stderr())
     }
 
     /// Reads to the end and gives every line, the exit status and standard error.
@@ -270,21 +349,38 @@ impl Streaming {
         while let Some(line) = self.next().await {
             seen.push(line);
         }
-        let stderr = self.stderr_so_far().await;
         let status = tokio::time::timeout(DEADLINE, self.child.wait())
             .await
             .unwrap()
             .unwrap();
+        let stderr = self.stderr();
         (seen, status, stderr)
     }
+}
 
-    async fn stderr_so_far(&mut self) -> String {
-        let mut text = String::new();
-        if let Some(stderr) = &mut self.child.stderr {
-            drop(tokio::time::timeout(Duration::from_secs(5), stderr.read_to_string(&mut text)).await);
-        }
-        text
+/// Ends a process that this test started, at once.
+pub(crate) fn kill(pid: u32) {
+    send_signal(pid, rustix::process::Signal::KILL);
+}
+
+/// Waits for the end of the program.
+pub(crate) async fn ended(args: &[&str], output: impl Future<Output = std::io::Result<Output>>) -> Ran {
+    let output = tokio::time::timeout(DEADLINE, output).await;
+    let output = output
+        .unwrap_or_else(|_| panic!("reasonix {args:?} did not end"))
+        .unwrap();
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// Replaces text in a file, which must have it.
+pub(crate) fn edit(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "{} has no {from:?}", file.display());
+    fs::write(file, text.replace(from, to)).unwrap();
 }
 
 /// Gives the program under test: the static one that `cargo xtask test` built, else the debug build.

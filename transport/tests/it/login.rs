@@ -336,4 +336,10 @@ async fn a_refused_login_names_what_was_offered() {
     for piece in ["id", "broken", "no-agent", "publickey"] {
         assert!(error.to_string().contains(piece), "{piece} in {error}");
     }
+    resolved.identity.files = vec![client.path("missing")];
+    resolved.identity.agent = None;
+    let error = client.connect(&resolved).await.unwrap_err().to_string();
+    for piece in ["nothing was offered", "no key agent", "/missing"] {
+        assert!(error.contains(piece), "{piece} in {error}");
+    }
 }
