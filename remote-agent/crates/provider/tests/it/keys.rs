@@ -53,7 +53,10 @@ async fn loopback_needs_no_key_and_others_name_the_missing_one() {
     let provider = provider::build("openai", there).unwrap();
     let error = ask(&*provider, &[user("hi")]).await.error.unwrap();
     assert_eq!(error.to_string(), "provider \"test\": missing env TEST_KEY");
-    assert_eq!(error.failure().kind, FailureKind::ModelAccess);
+    let failure = error.failure();
+    assert_eq!(failure.kind, FailureKind::ModelAccess);
+    let hint = failure.hint.unwrap();
+    assert!(hint.contains("`reasonix remote key HOST TEST_KEY`"), "{hint}");
 }
 
 #[tokio::test]
