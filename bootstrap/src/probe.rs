@@ -428,11 +428,12 @@ fn prove(identity: &protocol::Identity, stat: &str, boot_id: &str) -> Proof {
         return Proof::Unsure;
     }
     // The second field, the name in parentheses, may itself contain spaces and parentheses (proc(5)).
-    let start = stat
-        .rsplit_once(')')
-        .and_then(|(_, rest)| rest.split_whitespace().nth(19))
-        .and_then(|field| field.parse().ok());
-    if start == Some(identity.start_time) && identity.boot_id == boot_id {
+    let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
+    let mut fields = rest.split_whitespace();
+    // A process that has ended stays listed until its parent asks for its status.
+    let has_ended = matches!(fields.next(), Some("Z" | "X"));
+    let start = fields.nth(18).and_then(|field| field.parse().ok());
+    if !has_ended && start == Some(identity.start_time) && identity.boot_id == boot_id {
         Proof::Runs
     } else {
         Proof::Gone

@@ -84,6 +84,7 @@ fn a_daemon_must_be_the_process_it_says() {
     check(&stat(777), "boot-1", Proof::Runs);
     check(&stat(778), "boot-1", Proof::Gone);
     check(&stat(777), "boot-2", Proof::Gone);
+    check(&stat(777).replace(" S ", " Z "), "boot-1", Proof::Gone);
     check("", "boot-1", Proof::Gone);
     check("alive", "", Proof::Unsure);
 }
