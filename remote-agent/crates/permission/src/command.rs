@@ -41,6 +41,8 @@ pub(crate) struct CommandView<'a> {
     text: &'a str,
     script: Result<Script, Unparsable>,
     readings: Vec<Reading>,
+    /// Whether the name of a command in it is made at run time.
+    name_is_made: bool,
     /// The places relative paths may be relative to: the working directory and those the command changes to.
     directories: Vec<String>,
     home: Option<&'a str>,
@@ -61,6 +63,7 @@ impl<'a> CommandView<'a> {
             text,
             script: parse(text),
             readings: Vec::new(),
+            name_is_made: false,
             directories: Vec::new(),
             home,
         };
@@ -88,6 +91,7 @@ impl<'a> CommandView<'a> {
             }
         }
         for candidate in found {
+            self.name_is_made |= candidate.name_is_made;
             let texts = [candidate.plain_text(), candidate.text];
             self.readings.push(Reading {
                 words: candidate.words,
@@ -108,6 +112,11 @@ impl<'a> CommandView<'a> {
     /// Gives what keeps the text from being read.
     pub(crate) fn problem(&self) -> Option<&Unparsable> {
         self.script.as_ref().err()
+    }
+
+    /// Says whether no rule can know every command in it, since a name is made at run time.
+    pub(crate) fn name_is_made(&self) -> bool {
+        self.name_is_made
     }
 
     /// Says whether a deny or ask rule for commands names any part of this one.

@@ -9,7 +9,7 @@ use crate::{
     pattern,
     request::{Request, Subject},
     rule::{Rule, RuleSet, Specifier},
-    shell::is_read_only,
+    shell::{Unparsable, is_read_only},
 };
 
 /// Everything a decision depends on, beside the request.
@@ -138,12 +138,14 @@ impl<'a> Call<'a> {
 
     /// Gives the allow rules that together cover the whole call.
     fn allowing_rules(&self) -> Option<Vec<Rule>> {
+        // A rule for all commands does not mean those that a deny rule cannot see.
+        let hidden = self.hides_its_name();
         let rules: Vec<&Rule> = self
             .policy
             .rules
             .allow
             .iter()
-            .filter(|rule| rule.names(self.request))
+            .filter(|rule| rule.names(self.request) && !(hidden && *rule.specifier() == Specifier::Any))
             .collect();
         // A rule for all paths means all paths inside the writable roots.
         let outside = self.request.effect == Effect::WriteOutside;
@@ -167,15 +169,23 @@ impl<'a> Call<'a> {
         (!needed.is_empty()).then(|| needed.into_iter().map(|at| rules[at].clone()).collect())
     }
 
-    fn problem(&self) -> Option<&crate::shell::Unparsable> {
+    fn problem(&self) -> Option<&Unparsable> {
         self.commands.iter().find_map(CommandView::problem)
+    }
+
+    /// Says whether there are deny rules about calls of this kind.
+    fn could_be_denied(&self) -> bool {
+        self.policy.rules.deny.iter().any(|rule| rule.names(self.request))
+    }
+
+    /// Says whether a denied command could be in it under a name that is made at run time.
+    fn hides_its_name(&self) -> bool {
+        self.commands.iter().any(CommandView::name_is_made) && self.could_be_denied()
     }
 
     /// Decides a call that no rule and no grant settles.
     fn fall_back(&self) -> Decision {
-        let Policy {
-            preset, mode, rules, ..
-        } = self.policy;
+        let Policy { preset, mode, .. } = self.policy;
         let effect = self.request.effect;
         if effect == Effect::Read || (effect == Effect::Execute && self.only_reads()) {
             return Decision::Allow { by: Grounds::Reading };
@@ -185,11 +195,15 @@ impl<'a> Call<'a> {
                 why: DenyReason::Mode,
             };
         }
-        if let Some(problem) = self.problem() {
-            let could_hide = rules.deny.iter().any(|rule| rule.names(self.request));
-            if *preset != Preset::FullAccess || could_hide {
-                return self.ask(AskReason::Unparsable(problem.clone()));
-            }
+        if let Some(problem) = self.problem()
+            && (*preset != Preset::FullAccess || self.could_be_denied())
+        {
+            return self.ask(AskReason::Unparsable(problem.clone()));
+        }
+        if self.hides_its_name() {
+            let problem =
+                Unparsable::new("the name of a command is made at run time, and some commands are denied");
+            return self.ask(AskReason::Unparsable(problem));
         }
         match (preset, effect) {
             (Preset::FullAccess, _)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Segment, Unparsable, Word, join, parse};
+use super::{Expansion, Segment, Unparsable, Word, join, parse};
 
 /// Programs that run the command given as their remaining arguments.
 const WRAPPERS: &[&str] = &[
@@ -55,7 +55,7 @@ const WRAPPERS: &[&str] = &[
 
 /// Programs that run the text behind `-c`.
 const SHELLS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "su", "script", "flock",
+    "sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "su", "script", "flock",
 ];
 
 /// Shell builtins that run their arguments as text.
@@ -77,6 +77,8 @@ pub(crate) struct Candidate {
     pub words: Vec<String>,
     /// The words as written.
     pub text: String,
+    /// Whether its name is known only when it runs, as in `$x` or `r{m,}`.
+    pub name_is_made: bool,
 }
 
 impl Candidate {
@@ -102,6 +104,9 @@ fn collect(words: &[Word], level: usize, found: &mut Vec<Candidate>) -> Result<(
         return Err(Unparsable::new("it wraps commands too deeply"));
     }
     push(words, found);
+    if let Some(own) = found.last_mut() {
+        own.name_is_made = is_made(head);
+    }
     let name = base_name(&head.plain);
     // Which of the arguments are options is the wrapper's business, so every tail of them is read as a command.
     let first_tail = if WRAPPERS.contains(&name) {
@@ -134,6 +139,14 @@ fn collect(words: &[Word], level: usize, found: &mut Vec<Candidate>) -> Result<(
     Ok(())
 }
 
+/// Says whether the last part of a command's name is made at run time. `$HOME/bin/tool` and `[` are known.
+fn is_made(head: &Word) -> bool {
+    let name = base_name(&head.plain);
+    head.expansion != Expansion::None
+        && !matches!(name, "[" | "[[")
+        && name.contains(['$', '`', '*', '?', '[', '{'])
+}
+
 /// Adds `words` as a command, under its own name and, for a path, under the last part of it.
 fn push(words: &[Word], found: &mut Vec<Candidate>) {
     let plain: Vec<String> = words.iter().map(|word| word.plain.clone()).collect();
@@ -146,19 +159,31 @@ fn push(words: &[Word], found: &mut Vec<Candidate>) {
             .chain(plain.iter().skip(1).cloned())
             .collect();
         let text = join(renamed.iter().map(String::as_str));
-        found.push(Candidate { words: renamed, text });
+        found.push(Candidate {
+            words: renamed,
+            text,
+            name_is_made: false,
+        });
     }
-    found.push(Candidate { words: plain, text });
+    found.push(Candidate {
+        words: plain,
+        text,
+        name_is_made: false,
+    });
 }
 
 /// Gives the texts that the shells and evaluators among `heads` would run, each once.
 fn scripts(words: &[Word], heads: impl Iterator<Item = usize>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut evaluated = None;
+    let mut split_texts = BTreeSet::new();
     for at in heads {
         let name = base_name(&words[at].plain);
         if SHELLS.contains(&name) {
             taken.extend(script_of_shell(words, at));
+        }
+        if name == "env" {
+            split_texts.extend(split_by_env(&words[at + 1..]));
         }
         // Several evaluators in a row are found again when the text of the first is read.
         if EVALUATORS.contains(&name) && evaluated.is_none() {
@@ -166,6 +191,7 @@ fn scripts(words: &[Word], heads: impl Iterator<Item = usize>) -> Vec<String> {
         }
     }
     let mut texts: Vec<String> = taken.into_iter().map(|at| words[at].plain.clone()).collect();
+    texts.extend(split_texts);
     if let Some(at) = evaluated {
         let mut rest = words[at + 1..]
             .iter()
@@ -182,6 +208,25 @@ fn scripts(words: &[Word], heads: impl Iterator<Item = usize>) -> Vec<String> {
     texts
 }
 
+/// Gives the texts behind `-S` of `env`, as the next word or in the same one, each with what follows it.
+fn split_by_env(words: &[Word]) -> Vec<String> {
+    let text = |(at, word): (usize, &Word)| {
+        let plain = word.plain.as_str();
+        let long = plain.strip_prefix("--split-string=");
+        let options = plain
+            .strip_prefix('-')
+            .filter(|options| !options.starts_with('-'));
+        let short = options.and_then(|options| options.split_once('S'));
+        let first = match (plain, long.or(short.map(|(_, text)| text))) {
+            ("-S" | "--split-string", _) => "",
+            (_, first) => first?,
+        };
+        let rest = words.iter().skip(at + 1).map(|word| word.plain.as_str());
+        Some(join(std::iter::once(first).chain(rest)))
+    };
+    words.iter().enumerate().filter_map(text).collect()
+}
+
 /// Gives the place of the text behind `-c`, `-lc` and the like, for the shell at `head`.
 fn script_of_shell(words: &[Word], head: usize) -> Option<usize> {
     let is_command_option = |word: &Word| {
@@ -192,9 +237,9 @@ fn script_of_shell(words: &[Word], head: usize) -> Option<usize> {
     (option + 1..words.len()).find(|at| !words[*at].plain.starts_with(['-', '+']))
 }
 
-/// Says whether a program of this name runs the text it is given.
+/// Says whether a program of this name runs the text it is given as input.
 pub(crate) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name)
+    SHELLS.contains(&name) || matches!(name, "." | "source")
 }
 
 fn base_name(path: &str) -> &str {
