@@ -33,6 +33,7 @@ pub(super) fn build(
     };
     let policy = Policy {
         write_roots: roots.iter().skip(1).cloned().collect(),
+        write_deny: vec![host.home.clone()],
         read_deny: hidden.clone(),
         network: if settings.sandbox.network {
             Network::Allowed
@@ -52,6 +53,8 @@ pub(super) fn build(
         workspace: workspace.clone(),
         files: FileAccess {
             write: WriteScope::Roots(roots),
+            // Settings and programs of ours are not part of a project, even where it is the user's whole home.
+            protected: vec![host.home.clone()],
             forbid_read: hidden,
         },
         observed: Arc::new(Observed::default()),

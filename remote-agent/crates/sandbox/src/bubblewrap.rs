@@ -5,6 +5,7 @@
 //! `--die-with-parent` would kill what a command left in the background as soon as its shell exits.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     io,
     path::{Path, PathBuf},
@@ -77,10 +78,10 @@ pub(crate) fn arguments(
     if policy.mode == Mode::WorkspaceWrite {
         let roots = writable_roots(&workspace, &policy.write_roots);
         let repositories: Vec<_> = roots.iter().filter_map(|root| git_dirs::find(root)).collect();
-        for root in roots {
-            line.mount("--bind", &root, &root);
-            visible.push(root);
+        for (path, flag) in binds(&roots, policy) {
+            line.mount(flag, &path, &path);
         }
+        visible.extend(roots);
         for repository in repositories {
             line.repository(&repository);
         }
@@ -107,6 +108,36 @@ fn writable_roots(workspace: &Path, roots: &[AbsPath]) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     all
+}
+
+/// Gives what is mounted of the writable roots, parents before children, with the flag for each.
+///
+/// Protected folders become read-only mounts. Every folder on the way from a root to a protected or hidden path is a
+/// mount of its own: a mount cannot be renamed, so the path cannot be moved to where nobody looks for it.
+fn binds(roots: &[PathBuf], policy: &Policy) -> BTreeMap<PathBuf, &'static str> {
+    let existing = |paths: &[AbsPath]| -> Vec<PathBuf> {
+        paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
+    };
+    let (protected, hidden) = (existing(&policy.write_deny), existing(&policy.read_deny));
+    let depth = |path: &Path, holders: &[PathBuf]| -> Option<usize> {
+        let holding = holders.iter().filter(|holder| path.starts_with(holder));
+        holding.map(|holder| holder.components().count()).max()
+    };
+    let below_root = |path: &&Path| depth(path, roots).is_some() && !roots.iter().any(|root| root == path);
+    let mut binds: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
+    let ways = hidden.iter().flat_map(|path| path.ancestors().skip(1));
+    let ways = ways.chain(protected.iter().flat_map(|path| path.ancestors()));
+    let inner = ways.filter(below_root).map(Path::to_owned);
+    for path in roots.iter().cloned().chain(inner) {
+        // The nearest of the folders that hold it decides.
+        let flag = if depth(&path, roots) >= depth(&path, &protected) {
+            "--bind"
+        } else {
+            "--ro-bind"
+        };
+        binds.insert(path, flag);
+    }
+    binds
 }
 
 /// Lists graphics and computing devices.

@@ -31,6 +31,9 @@ pub struct Policy {
     pub workspace: AbsPath,
     /// Folders writable beside the workspace. Missing ones are left out.
     pub write_roots: Vec<AbsPath>,
+    /// Folders that stay read-only although they lie below a writable one, unless they hold a writable one themselves
+    /// or are one. Put what steers the program here.
+    pub write_deny: Vec<AbsPath>,
     /// Files and folders that look empty or unreadable. Put secrets and the sockets of programs that act for the
     /// user here: a read-only file system does not stop a command from connecting to a socket.
     pub read_deny: Vec<AbsPath>,
@@ -46,6 +49,7 @@ impl Policy {
             mode,
             workspace,
             write_roots: Vec::new(),
+            write_deny: Vec::new(),
             read_deny: Vec::new(),
             network: Network::Allowed,
         }

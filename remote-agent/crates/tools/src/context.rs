@@ -33,6 +33,8 @@ pub struct ToolContext {
 pub struct FileAccess {
     /// Where files may be written, after any approval for this call.
     pub write: WriteScope,
+    /// Folders that are no part of a writable folder around them; one at or below them is writable as ever.
+    pub protected: Vec<AbsPath>,
     /// Files and folders that look as if they did not exist.
     pub forbid_read: Vec<AbsPath>,
 }

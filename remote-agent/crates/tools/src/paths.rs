@@ -163,10 +163,18 @@ fn may_write(resolved: &Path, cx: &ToolContext) -> bool {
     match &cx.files.write {
         WriteScope::Anywhere => true,
         WriteScope::Roots(roots) => roots.iter().any(|root| {
-            let root = follow(root).unwrap_or_else(|_| root.as_path().to_owned());
-            resolved.starts_with(root)
+            let root = followed(root);
+            let is_protected = |folder: &AbsPath| {
+                let folder = followed(folder);
+                resolved.starts_with(&folder) && !root.starts_with(&folder)
+            };
+            resolved.starts_with(&root) && !cx.files.protected.iter().any(is_protected)
         }),
     }
+}
+
+fn followed(path: &AbsPath) -> PathBuf {
+    follow(path).unwrap_or_else(|_| path.as_path().to_owned())
 }
 
 #[cfg(test)]

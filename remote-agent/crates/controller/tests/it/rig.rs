@@ -48,6 +48,7 @@ impl Assembler for Parts {
                 workspace: wanted.workspace.clone(),
                 files: FileAccess {
                     write: WriteScope::Roots(vec![wanted.workspace.clone()]),
+                    protected: Vec::new(),
                     forbid_read: Vec::new(),
                 },
                 observed: Arc::new(Observed::default()),

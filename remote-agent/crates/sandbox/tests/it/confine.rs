@@ -126,6 +126,41 @@ async fn denied_paths_cannot_be_read() {
 }
 
 #[tokio::test]
+async fn what_is_hidden_or_protected_cannot_be_moved() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let home = world.workspace.resolve("user/.home");
+    fs::create_dir_all(home.join("deep/work")).unwrap();
+    fs::create_dir(world.workspace.join("keys")).unwrap();
+    write(home.join("config"), "strict");
+    write(home.join(".env"), "KEY=hunter2");
+    write(world.workspace.join("keys/id"), "hunter2");
+    let mut policy = world.policy(Mode::WorkspaceWrite);
+    policy.write_deny = vec![home.clone()];
+    policy.write_roots = vec![home.resolve("deep/work")];
+    policy.read_deny = vec![home.resolve(".env"), world.workspace.resolve("keys/id")];
+    let script = "mv user u; mv user/.home h; mv keys k; mv user/.home/.env e; mv user/.home/deep d; \
+                  echo x >user/.home/config; echo x >user/.home/new; ln keys/id l; cat user/.home/.env keys/id; \
+                  echo ok >user/.home/deep/work/f; echo ok >user/f; echo ok >keys/f; mv user/f keys/g; echo end";
+    let text = world.try_run(&policy, script).await.unwrap().output.text();
+    assert!(!text.contains("hunter2") && text.ends_with("end\n"), "{text}");
+    assert_eq!(fs::read_to_string(home.join("config")).unwrap(), "strict");
+    assert_eq!(fs::read_to_string(home.join(".env")).unwrap(), "KEY=hunter2");
+    assert!(!home.join("new").exists());
+    for written in ["user/.home/deep/work/f", "keys/f", "keys/g"] {
+        assert!(world.workspace.join(written).exists(), "{written}: {text}");
+    }
+    // A protected folder that is the workspace itself was chosen by a person.
+    policy.workspace = home.clone();
+    policy.write_roots = Vec::new();
+    let outcome = world.try_run(&policy, "mv .env e; echo ok >new").await.unwrap();
+    assert_eq!(outcome.end, End::Exited(0));
+    assert!(home.join("new").exists() && home.join(".env").exists());
+}
+
+#[tokio::test]
 async fn without_network_not_even_loopback_answers() {
     let world = World::new().await;
     if !world.confines().await {

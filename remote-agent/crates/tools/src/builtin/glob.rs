@@ -103,7 +103,7 @@ fn glob(args: &Args, cx: &ToolContext) -> Result<String, ToolError> {
         .collect();
     let budget = budget(args.timeout_seconds, cx);
     let (mut found, mut gaps) = (Vec::new(), Gaps::default());
-    let mut entries = walk(&place.resolved, cx, left_out);
+    let mut entries = walk(&place.resolved, cx, left_out, None);
     entries.max_depth((!below.contains("**")).then(|| below.split('/').count()));
     if !place.resolved.is_dir() {
         return Ok("(no matches)".into());

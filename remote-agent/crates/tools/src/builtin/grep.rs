@@ -1,6 +1,13 @@
 //! `grep`: lines of files that match a regular expression.
 
-use std::{fs::File, path::Path};
+use std::{
+    fs::File,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use conversation::{Effect, ToolSpec};
 use grep_matcher::LineTerminator;
@@ -12,7 +19,7 @@ use stdx::bounded::prefix;
 
 use super::{
     arguments,
-    search::{Gaps, budget, is_broken_link, timeout_parameter, walk},
+    search::{Gaps, budget, has_odd_rules, is_broken_link, timeout_parameter, walk},
     text_of,
 };
 use crate::{
@@ -142,13 +149,15 @@ struct Search {
 impl Search {
     fn run(&mut self, cx: &ToolContext) -> Result<(), ToolError> {
         let root = self.place.resolved.clone();
-        let mut files = walk(&root, cx, Vec::new());
+        let odd = Arc::new(AtomicUsize::new(0));
+        let rules = !root.ancestors().any(has_odd_rules);
+        let mut files = walk(&root, cx, Vec::new(), rules.then(|| Arc::clone(&odd)));
         files
             .hidden(true)
-            .parents(true)
-            .ignore(true)
-            .git_ignore(true)
-            .git_exclude(true)
+            .parents(rules)
+            .ignore(rules)
+            .git_ignore(rules)
+            .git_exclude(rules)
             .require_git(false);
         for entry in files.build() {
             if let Some(stop) = self.budget.stop() {
@@ -166,6 +175,7 @@ impl Search {
                 return Ok(());
             }
         }
+        self.gaps.skipped += odd.load(Ordering::Relaxed);
         match self.budget.stop() {
             Some(stop) => self.gaps.stopped(stop),
             None => Ok(()),

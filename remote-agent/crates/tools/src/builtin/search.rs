@@ -1,6 +1,13 @@
 //! What searching tools share: limits, walking without stumbling, and the remarks at the end.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use ignore::WalkBuilder;
 
@@ -13,6 +20,8 @@ use crate::{
 
 const DEFAULT_SECONDS: u64 = 30;
 const MAX_SECONDS: u64 = 300;
+/// Where the ignore rules of a folder are.
+const RULES: &[&str] = &[".gitignore", ".ignore", ".git/info/exclude"];
 
 /// Makes the parameter for a search's time limit.
 pub(super) fn timeout_parameter() -> Parameter {
@@ -65,7 +74,14 @@ impl Gaps {
 
 /// Walks `root` in the order of names without following links, and leaves out what may not be read and the folders
 /// below `root` that have one of the names `left_out`.
-pub(super) fn walk(root: &Path, cx: &ToolContext, left_out: Vec<&'static str>) -> WalkBuilder {
+///
+/// With `odd`, ignore rules are obeyed: folders below `root` with [odd rules](has_odd_rules) are left out, and counted.
+pub(super) fn walk(
+    root: &Path,
+    cx: &ToolContext,
+    left_out: Vec<&'static str>,
+    odd: Option<Arc<AtomicUsize>>,
+) -> WalkBuilder {
     let forbidden = paths::forbidden(cx);
     let mut walk = WalkBuilder::new(root);
     walk.standard_filters(false)
@@ -75,9 +91,28 @@ pub(super) fn walk(root: &Path, cx: &ToolContext, left_out: Vec<&'static str>) -
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
             let is_left_out =
                 entry.depth() > 0 && is_dir && left_out.iter().any(|name| entry.file_name() == *name);
-            !is_left_out && !forbidden.iter().any(|path| entry.path().starts_with(path))
+            if is_left_out || forbidden.iter().any(|path| entry.path().starts_with(path)) {
+                return false;
+            }
+            match &odd {
+                Some(count) if entry.depth() > 0 && is_dir && has_odd_rules(entry.path()) => {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    false
+                }
+                _ => true,
+            }
         });
     walk
+}
+
+/// Says whether reading the ignore rules of a folder could take for ever: where a file should be is a pipe or a device.
+pub(super) fn has_odd_rules(folder: &Path) -> bool {
+    RULES.iter().any(|name| {
+        folder
+            .join(name)
+            .metadata()
+            .is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+    })
 }
 
 /// Says whether an entry is a link that leads nowhere or round in a circle.

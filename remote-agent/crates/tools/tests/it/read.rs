@@ -158,6 +158,25 @@ async fn a_pipe_does_not_block() {
 }
 
 #[tokio::test]
+async fn a_pipe_in_place_of_ignore_rules_does_not_block() {
+    let world = World::new();
+    world.put("a", "needle\n");
+    world.put("dir/b", "needle\n");
+    world.put("dir/odd/c", "needle\n");
+    world
+        .ok("bash", json!({"command": "mkfifo dir/odd/.ignore"}))
+        .await;
+    let found = world.ok("grep", json!({"pattern": "needle"})).await;
+    assert_eq!(found.lines().count(), 3, "{found}");
+    assert!(found.ends_with("(skipped 1 unreadable entry)"), "{found}");
+    world.ok("bash", json!({"command": "mkfifo .gitignore"})).await;
+    for path in [".", "dir"] {
+        let found = world.ok("grep", json!({"pattern": "needle", "path": path})).await;
+        assert!(found.contains("dir/odd/c:1:needle"), "{path}: {found}");
+    }
+}
+
+#[tokio::test]
 async fn forbidden_files_look_missing_to_every_tool() {
     let mut world = World::new();
     world.put("home/.env", "KEY=hunter2\n");

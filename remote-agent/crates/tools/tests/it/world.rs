@@ -63,6 +63,7 @@ impl World {
         let cx = ToolContext {
             files: FileAccess {
                 write: WriteScope::Roots(vec![workspace.clone()]),
+                protected: Vec::new(),
                 forbid_read: Vec::new(),
             },
             workspace,

@@ -167,6 +167,30 @@ async fn nothing_is_written_outside_the_roots() {
 }
 
 #[tokio::test]
+async fn a_protected_folder_is_outside_of_the_roots_around_it() {
+    let mut world = World::new();
+    world.put("user/.home/config", "strict\n");
+    world.link("user/.home", "alias");
+    world.cx.files.protected = vec![world.cx.workspace.resolve("user/.home")];
+    world.ok("read_file", json!({"path": "user/.home/config"})).await;
+    for path in ["user/.home/config", "alias/config", "user/.home/new/file"] {
+        let call = json!({"path": path, "content": "x"});
+        let subjects = world.subjects("write_file", &call);
+        assert!(
+            matches!(&subjects[..], [Subject::Path(path)] if !path.inside_write_roots),
+            "{subjects:?}"
+        );
+        let result = world.call("write_file", call).await;
+        assert_eq!(result.outcome, CallOutcome::Denied, "{path}: {}", result.content);
+    }
+    assert_eq!(world.text("user/.home/config"), "strict\n");
+    world.cx.files.write = WriteScope::Roots(vec![world.cx.workspace.resolve("user/.home")]);
+    world
+        .ok("write_file", json!({"path": "user/.home/config", "content": "x"}))
+        .await;
+}
+
+#[tokio::test]
 async fn subjects_show_where_paths_lead() {
     let world = World::new();
     let outside = world.root.resolve("outside");
