@@ -101,7 +101,8 @@ impl HostPlan {
         let workspace = wanted
             .workspace
             .clone()
-            .or_else(|| configured.as_ref().and_then(|host| host.workspace.clone()));
+            .or_else(|| configured.as_ref().and_then(|host| host.workspace.clone()))
+            .map(from_home);
         Ok(Self {
             name: wanted.host.clone(),
             workspace,
@@ -202,6 +203,15 @@ impl HostPlan {
     }
 }
 
+/// Lets a relative workspace begin in the home, as scp(1) does.
+fn from_home(workspace: String) -> String {
+    if workspace.starts_with(['/', '~']) {
+        workspace
+    } else {
+        format!("~/{workspace}")
+    }
+}
+
 /// Says where programs for hosts come from: this very file, or a folder of builds.
 fn artifact_source(invocation: &Invocation) -> Result<bootstrap::ArtifactSource, Failure> {
     let own_executable = std::env::current_exe().map_err(|error| {
@@ -222,6 +232,19 @@ fn artifact_source(invocation: &Invocation) -> Result<bootstrap::ArtifactSource,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_relative_workspace_begins_in_the_home() {
+        for (typed, meant) in [
+            ("/w", "/w"),
+            ("~", "~"),
+            ("~/w", "~/w"),
+            ("w/x", "~/w/x"),
+            ("-w", "~/-w"),
+        ] {
+            assert_eq!(from_home(typed.to_owned()), meant);
+        }
+    }
 
     #[test]
     fn splits_host_port_and_workspace() {

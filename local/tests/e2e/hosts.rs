@@ -8,7 +8,7 @@ use std::{
 use scripted_model::{Reply, Scenario};
 use serde_json::json;
 
-use crate::rig::{HostOptions, Ran, Rig};
+use crate::rig::{HostOptions, Ran, Rig, eventually, numbers};
 
 const SHELLS: [&str; 4] = ["/bin/bash", "/bin/dash", "/usr/bin/fish", "/bin/tcsh"];
 
@@ -147,6 +147,79 @@ async fn one_session_at_a_time_is_enough_for_an_upload_too() {
         ..HostOptions::default()
     };
     two_visits(host, "upload").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_banner_and_new_keys_in_mid_upload_do_not_matter() {
+    let host = HostOptions {
+        sshd: vec![
+            "Banner /etc/passwd".into(),
+            "RekeyLimit 1M".into(),
+            "ClientAliveInterval 1".into(),
+        ],
+        ..HostOptions::default()
+    };
+    two_visits(host, "banner and rekeying").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_home_with_an_odd_name_works() {
+    for sshd in [&[][..], &["DisableForwarding yes"]] {
+        for shell in SHELLS {
+            // fish mistakes the bytes of the home for Latin-1 where no locale is set.
+            let noise =
+                "LANG=C.UTF-8; export LANG; HOME=\"$HOME/ho me's \\\"ü\\\"\"; export HOME; cd \"$HOME\"";
+            let rig = Rig::new(
+                one_command("pwd; echo \"$HOME\"", "ok"),
+                with_shell(shell, noise, sshd),
+            )
+            .await;
+            let home = rig.host().join("ho me's \"ü\"");
+            fs::create_dir(&home).unwrap();
+            fs::rename(rig.host().join(".reasonix"), home.join(".reasonix")).unwrap();
+            fs::create_dir(home.join("w")).unwrap();
+            succeeded(&rig.run(&["run", "--remote", "box:~/w", "go"]).await, shell);
+            let seen = rig.model.requests().last().unwrap().tool_results().join("\n");
+            assert!(seen.contains(home.join("w").to_str().unwrap()), "{shell}: {seen}");
+            rig.model.push(Reply::new().say("Still here."));
+            succeeded(&rig.run(&["run", "--remote", "box:w", "again"]).await, shell);
+            assert!(!rig.host().join(".reasonix").exists(), "{shell}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_over_the_only_allowed_session_comes_back_after_cuts() {
+    let scenario = Scenario::new().reply(
+        Reply::new()
+            .say("One. ")
+            .gate("one")
+            .say("Two. ")
+            .gate("two")
+            .say("Three."),
+    );
+    let sshd = ["MaxSessions 1", "DisableForwarding yes"];
+    let rig = Rig::new(scenario, with_shell("/usr/bin/fish", NOISE, &sshd)).await;
+    let mut run = rig.start(&["run", "--remote", "box", "--output-format", "stream-json", "go"]);
+    let mut lines = run.until(|line| line["frame"] == "delta").await;
+    for gate in ["one", "two"] {
+        let before = rig.proxy.connections();
+        rig.proxy.cut();
+        eventually("another connection", || rig.proxy.connections() > before).await;
+        rig.model.gate(gate).open();
+    }
+    let (rest, status, stderr) = run.finish().await;
+    lines.extend(rest);
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    let seen = numbers(&lines);
+    assert_eq!(
+        seen,
+        (1..=seen.len() as u64).collect::<Vec<_>>(),
+        "none lost, none twice"
+    );
+    assert_eq!(lines.last().unwrap()["result"], "One. Two. Three.");
+    assert_eq!(rig.model.requests().len(), 1, "the model was asked once");
+    assert!(stderr.contains("box: connected again"), "{stderr}");
 }
 
 /// Runs `echo` of a variable that a start-up file exports, and gives what the model saw.

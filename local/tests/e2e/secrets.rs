@@ -106,12 +106,17 @@ impl Vault {
 
     /// Runs one turn, looks at all processes while a command of it runs, and searches everything afterwards.
     async fn turn_shows_nothing(&self) {
+        self.turn_in("box").await;
+    }
+
+    /// The same in another workspace.
+    async fn turn_in(&self, host: &str) {
         let rig = &self.rig;
         let run = rig.start(&[
             "-vv",
             "run",
             "--remote",
-            "box",
+            host,
             "--output-format",
             "stream-json",
             "go",
@@ -176,6 +181,22 @@ async fn a_confined_command_finds_no_secret() {
     let count: usize = count.unwrap().trim().parse().unwrap();
     assert!((1..12).contains(&count), "{seen}");
     assert!(!seen.contains("identity.json"), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keys_stay_hidden_in_a_workspace_that_holds_them() {
+    let command = format!(
+        "cd ~/work; {WAIT}; cd ~; cat .reasonix/.env; ln .reasonix/.env hard; cat hard; cp .reasonix/.env copy; cat copy; \
+         tar cf - .reasonix/.env | tar xOf -; mv .reasonix moved; cat moved/.env; mv moved .reasonix; \
+         rm -f hard copy; umount .reasonix/.env; cat .reasonix/.env; unshare -Urm cat .reasonix/.env; echo all tried"
+    );
+    let scenario = Scenario::new()
+        .call("bash", &json!({ "command": command }))
+        .say("Nothing.");
+    let vault = Vault::new(scenario, "enforce").await;
+    vault.turn_in("box:~").await;
+    assert!(vault.results()[0].contains("all tried"));
+    assert!(!vault.results()[0].contains("RX_TEST_API_KEY"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
