@@ -55,6 +55,16 @@ impl Invocation {
         })
     }
 
+    /// Makes Reasonix's own folder, for this user alone, if it is missing.
+    pub(crate) fn make_home(&self) -> Result<(), Failure> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.home);
+        made.map_err(|error| Failure::new(Exit::Failed, format!("could not make {}: {error}", self.home)))
+    }
+
     /// Gives a variable that is text.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(std::ffi::OsStr::new(name))?.to_str()

@@ -29,7 +29,7 @@ pub enum BridgeOutcome {
 pub async fn run(
     socket: &Path,
     fence: &str,
-    mut input: impl AsyncRead + Unpin,
+    input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> io::Result<BridgeOutcome> {
     let (word, connected) = match UnixStream::connect(socket).await {
@@ -48,20 +48,32 @@ pub async fn run(
         Ok(stream) => stream,
         Err(outcome) => return Ok(outcome),
     };
-    let (mut from_daemon, mut to_daemon) = stream.into_split();
+    copy(stream, input, output).await?;
+    Ok(BridgeOutcome::Finished)
+}
+
+/// Copies both ways until the stream has ended; the end of `input` is passed on and ends nothing by itself.
+///
+/// # Errors
+/// When `output` cannot be written.
+pub async fn copy(
+    stream: impl AsyncRead + AsyncWrite,
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let (mut from_stream, mut to_stream) = tokio::io::split(stream);
     let up = async {
-        // An error here is the end of this direction; the other one decides when the bridge ends.
-        drop(tokio::io::copy(&mut input, &mut to_daemon).await);
-        drop(to_daemon.shutdown().await);
+        // An error here is the end of this direction; the other one decides when the copying ends.
+        drop(tokio::io::copy(&mut input, &mut to_stream).await);
+        drop(to_stream.shutdown().await);
         std::future::pending::<()>().await;
     };
-    let down = async { copy_flushed(&mut from_daemon, &mut output).await };
+    let down = copy_flushed(&mut from_stream, &mut output);
     tokio::select! {
         biased;
-        ended = down => ended?,
-        () = up => {}
+        ended = down => ended,
+        () = up => Ok(()),
     }
-    Ok(BridgeOutcome::Finished)
 }
 
 /// Copies and flushes after each piece, since standard output is buffered and the wire waits for answers.
@@ -95,6 +107,17 @@ mod tests {
             .unwrap();
         assert_eq!(outcome, BridgeOutcome::NoDaemon);
         assert_eq!(String::from_utf8(output).unwrap(), "\nrx1 no daemon rx1\n");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_stream_is_the_end_while_the_input_stays_open() {
+        let (ours, mut theirs) = tokio::io::duplex(64);
+        let (input, _open) = tokio::io::duplex(64);
+        theirs.write_all(b"bye").await.unwrap();
+        drop(theirs);
+        let mut output = Vec::new();
+        copy(ours, input, &mut output).await.unwrap();
+        assert_eq!(output, b"bye");
     }
 
     #[tokio::test]

@@ -7,20 +7,15 @@ use stdx::Secret;
 
 use crate::{args::KeyArgs, exit::Exit, invocation::Invocation, report::Failure, terminal};
 
-/// The longest key that is taken.
-const LIMIT: u64 = 64 * 1024;
+/// The longest key that is taken, in bytes.
+const LIMIT: u64 = 8 * 1024;
 
 /// Reads a key and stores it.
 pub(crate) fn run(invocation: &Invocation, args: &KeyArgs) -> Result<Exit, Failure> {
     check_name(&args.name)?;
     let key = read(&args.name)?;
     let file = invocation.home.resolve(".env");
-    std::fs::create_dir_all(&invocation.home).map_err(|error| {
-        Failure::new(
-            Exit::Failed,
-            format!("could not make {}: {error}", invocation.home),
-        )
-    })?;
+    invocation.make_home()?;
     settings::env_file::set(&file, &args.name, &key)?;
     terminal::error(&format!("{} is stored in {file}", args.name));
     Ok(Exit::Success)
@@ -50,12 +45,19 @@ pub(crate) fn read(name: &str) -> Result<Secret, Failure> {
         let mut text = String::new();
         std::io::stdin()
             .lock()
-            .take(LIMIT)
+            .take(LIMIT + 1)
             .read_to_string(&mut text)
             .map_err(unreadable)?;
         text
     };
     let key = Secret::new(text.trim_end_matches(['\r', '\n']));
+    if text.len() as u64 > LIMIT {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("the value of {name} is longer than {LIMIT} bytes"),
+        )
+        .hint("pipe in the key alone"));
+    }
     if key.is_empty() {
         return Err(
             Failure::new(Exit::Usage, format!("the value of {name} is empty")).hint("type it, or pipe it in")

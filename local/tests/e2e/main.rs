@@ -1,7 +1,11 @@
 //! The whole program: real binary, real sshd, real agent, scripted model, hermetic homes.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod cases;
+mod cli;
 mod hosts;
+mod local_rig;
+mod local_run;
 mod remote;
 mod rig;
 mod secrets;

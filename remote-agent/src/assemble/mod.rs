@@ -94,7 +94,7 @@ impl FromSettings {
             &system,
             &context,
         );
-        let policy = policy::build(&loaded.settings, &wanted.workspace, &self.host)?;
+        let policy = policy::build(&loaded, &wanted.workspace, &self.host)?;
         Ok(SessionParts {
             model: chosen.reference,
             system,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent_loop::ModelOptions;
 use protocol::{ErrorBody, ErrorCode};
-use provider::{Options, Provider};
+use provider::{Options, Provider, ReasoningProtocol};
 use settings::{EnvFile, Loaded, ModelChoice, schema};
 use stdx::Secret;
 
@@ -56,6 +56,11 @@ fn endpoint(choice: &ModelChoice<'_>, keys: &EnvFile) -> Options {
         provider.name.as_str(),
         provider.base_url.as_deref().unwrap_or_default(),
     );
+    options.reasoning = match provider.reasoning.reasoning_protocol.as_deref() {
+        Some("deepseek" | "glm" | "kimi-k3") => ReasoningProtocol::Replayed,
+        Some("none" | "openai") => ReasoningProtocol::None,
+        _ => ReasoningProtocol::Auto,
+    };
     options.request_url.clone_from(&provider.request_url);
     options.key_env.clone_from(&provider.api_key_env);
     options.key = provider

@@ -2,23 +2,23 @@
 
 use permission::{Mode, PathCase, Places, Policy, Rule, RuleSet};
 use protocol::{ErrorBody, ErrorCode};
-use settings::{Settings, schema::Fallback};
+use settings::{Loaded, schema::Fallback};
 use stdx::AbsPath;
 
 use super::Host;
 
 /// Reads the rules. Preset and grants are the session's own.
-pub(super) fn build(settings: &Settings, workspace: &AbsPath, host: &Host) -> Result<Policy, ErrorBody> {
-    let permissions = &settings.permissions;
+pub(super) fn build(loaded: &Loaded, workspace: &AbsPath, host: &Host) -> Result<Policy, ErrorBody> {
+    let permissions = &loaded.settings.permissions;
     let mode = match permissions.mode {
         Fallback::Ask => Mode::Ask,
         Fallback::Allow => Mode::Allow,
         Fallback::Deny => Mode::Deny,
     };
     let rules = RuleSet {
-        allow: rules(&permissions.allow)?,
-        ask: rules(&permissions.ask)?,
-        deny: rules(&permissions.deny)?,
+        allow: rules(loaded, "allow", &permissions.allow)?,
+        ask: rules(loaded, "ask", &permissions.ask)?,
+        deny: rules(loaded, "deny", &permissions.deny)?,
     };
     let places = Places {
         workspace: workspace.to_string(),
@@ -38,10 +38,13 @@ pub(super) fn build(settings: &Settings, workspace: &AbsPath, host: &Host) -> Re
 }
 
 /// A rule that cannot be read is an error: leaving it out could permit what it was written to forbid.
-fn rules(texts: &[String]) -> Result<Vec<Rule>, ErrorBody> {
-    let parse = |text: &String| {
-        Rule::parse(text)
-            .map_err(|error| ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint(error.hint()))
+fn rules(loaded: &Loaded, list: &str, texts: &[String]) -> Result<Vec<Rule>, ErrorBody> {
+    let parse = |(index, text): (usize, &String)| {
+        Rule::parse(text).map_err(|error| {
+            let key = format!("permissions.{list}[{index}]");
+            let message = format!("{}: {key}: {error}", loaded.origin(&key));
+            ErrorBody::new(ErrorCode::Configuration, message).hint(error.hint())
+        })
     };
-    texts.iter().map(parse).collect()
+    texts.iter().enumerate().map(parse).collect()
 }

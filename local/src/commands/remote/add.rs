@@ -27,6 +27,7 @@ pub(crate) fn run(invocation: &Invocation, args: RemoteAddArgs) -> Result<Exit, 
         install: args.install.map(|how| install(how).to_owned()),
     };
     let file = invocation.home.join("config.toml");
+    invocation.make_home()?;
     settings::add_host(&file, &host)?;
     terminal::line(&format!("added {} to {}", args.name, file.display()));
     terminal::line(&format!(

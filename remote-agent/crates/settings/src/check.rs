@@ -264,7 +264,8 @@ fn out_of_range(node: &Node, least: &str, most: &str, path: &str, findings: &mut
         "expected a number from {least} to {most}, found {}",
         shown(node, &Kind::Text)
     );
-    findings.problem(&node.origin, path, message, None);
+    let hint = format!("write a number from {least} to {most}, or remove the line");
+    findings.problem(&node.origin, path, message, Some(hint));
 }
 
 fn wrong_type(node: &Node, expected: &str, path: &str, findings: &mut Findings) {
@@ -318,7 +319,8 @@ pub(crate) fn read_text(text: &str, key: &Key, path: &str, origin: &Origin) -> R
     check_value(&mut node, &key.kind, Use::Now, path, &mut findings);
     match findings.problems.pop() {
         Some(problem) => Err(Problem {
-            hint: problem.hint.filter(|hint| !hint.contains("quotes")),
+            // What is said about lines and quotes of a file helps nobody here.
+            hint: Some("give it another value, or leave it out".to_owned()),
             ..problem
         }),
         None => Ok(node),

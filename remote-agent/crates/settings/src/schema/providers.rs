@@ -146,13 +146,24 @@ table! {
         /// The level: `low`, `medium`, `high`, `max`, `disabled`; which exist depends on the model.
         effort: Option<String> = None, Kind::Text;
         /// How the level is sent: `auto`, `deepseek`, `openai`, `none`, `glm`, `kimi-k3` or `anthropic`.
-        reasoning_protocol: Option<String> = None, Kind::Text;
+        reasoning_protocol: Option<String> = None, Kind::Choice(&REASONING_PROTOCOLS, &[]);
     }
     later &[
         Key::later("supported_efforts", Kind::TextList, &["The levels the models know."]),
         Key::later("default_effort", Kind::Text, &["The level used where none is given."]),
     ];
 }
+
+/// The ways in which reasoning is asked for and sent back.
+const REASONING_PROTOCOLS: [&str; 7] = [
+    "auto",
+    "deepseek",
+    "openai",
+    "none",
+    "glm",
+    "kimi-k3",
+    "anthropic",
+];
 
 /// Gives the providers that exist when none is configured.
 #[must_use]
