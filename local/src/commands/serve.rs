@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remote_agent::{Agent, OpenError, daemon, detach};
+use remote_agent::{Agent, OpenError, bridge, daemon, detach};
 
 use crate::{
     args::ServeArgs,
@@ -77,10 +77,8 @@ async fn start_daemon(invocation: &Invocation, fence: Option<String>) -> Result<
 async fn over_stdio(invocation: &Invocation) -> Result<Exit, Failure> {
     let options = invocation.agent_options(login_shell(invocation), Vec::new());
     let agent = Agent::open(options).await.map_err(open_failure)?;
-    let mut pipe = agent.connect();
-    let mut stdio = tokio::io::join(tokio::io::stdin(), tokio::io::stdout());
-    // Either end going away is the end of the connection.
-    drop(tokio::io::copy_bidirectional(&mut stdio, &mut pipe).await);
+    // A reader that went away is the end of the connection, like any other.
+    drop(bridge::copy(agent.connect(), tokio::io::stdin(), tokio::io::stdout()).await);
     agent.close().await;
     Ok(Exit::Success)
 }
