@@ -9,6 +9,7 @@ use std::{
 };
 
 use protocol::SessionId;
+use remote_agent::run_dir::RunDir;
 use scripted_model::{Scenario, ScriptedModel};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -251,6 +252,9 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         end_daemons(self.dir.path());
+        // A daemon that ended by itself leaves its lock; there may be none at all.
+        let home = self.host().join(".reasonix");
+        drop(fs::remove_dir_all(RunDir::locate(&home, None, false).path()));
     }
 }
 
