@@ -5,7 +5,6 @@
 //! `--die-with-parent` would kill what a command left in the background as soon as its shell exits.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsString,
     io,
     path::{Path, PathBuf},
@@ -16,6 +15,7 @@ use stdx::AbsPath;
 use crate::{
     Mode, Network, Policy,
     git_dirs::{self, GitDirs},
+    layers::{Layer, Layers},
 };
 
 /// Capabilities that root keeps: what working with files of several owners needs, nothing that undoes a mount.
@@ -75,26 +75,28 @@ pub(crate) fn arguments(
         .iter()
         .filter_map(|dir| dir.canonicalize().ok())
         .collect();
-    if policy.mode == Mode::WorkspaceWrite {
-        let roots = writable_roots(&workspace, &policy.write_roots);
-        let repositories: Vec<_> = roots.iter().filter_map(|root| git_dirs::find(root)).collect();
-        for (path, flag) in binds(&roots, policy) {
-            line.mount(flag, &path, &path);
-        }
-        visible.extend(roots);
-        for repository in repositories {
-            line.repository(&repository);
-        }
-    } else if workspace.starts_with(INSIDE_TMP) {
+    let roots = match policy.mode {
+        Mode::WorkspaceWrite => writable_roots(&workspace, &policy.write_roots),
+        Mode::ReadOnly | Mode::Unconfined => Vec::new(),
+    };
+    visible.extend(roots.iter().cloned());
+    if roots.is_empty() && workspace.starts_with(INSIDE_TMP) {
         // The private /tmp hides the workspace, so it is shown again.
         line.mount("--ro-bind", &workspace, &workspace);
         visible.push(workspace.clone());
     }
+    let layers = Layers::new(policy, &workspace, roots, &visible);
+    line.layers(&layers);
+    for root in &layers.roots {
+        if let Some(repository) = git_dirs::find(root) {
+            line.repository(&repository);
+        }
+    }
     for dir in private_dirs {
         line.mount("--bind", dir.as_path(), dir.as_path());
     }
-    for denied in &policy.read_deny {
-        line.hide(denied, &visible);
+    for path in &layers.hidden {
+        line.hide(path);
     }
     line.on("--chdir", &workspace);
     line.flag("--");
@@ -108,36 +110,6 @@ fn writable_roots(workspace: &Path, roots: &[AbsPath]) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     all
-}
-
-/// Gives what is mounted of the writable roots, parents before children, with the flag for each.
-///
-/// Protected folders become read-only mounts. Every folder on the way from a root to a protected or hidden path is a
-/// mount of its own: a mount cannot be renamed, so the path cannot be moved to where nobody looks for it.
-fn binds(roots: &[PathBuf], policy: &Policy) -> BTreeMap<PathBuf, &'static str> {
-    let existing = |paths: &[AbsPath]| -> Vec<PathBuf> {
-        paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
-    };
-    let (protected, hidden) = (existing(&policy.write_deny), existing(&policy.read_deny));
-    let depth = |path: &Path, holders: &[PathBuf]| -> Option<usize> {
-        let holding = holders.iter().filter(|holder| path.starts_with(holder));
-        holding.map(|holder| holder.components().count()).max()
-    };
-    let below_root = |path: &&Path| depth(path, roots).is_some() && !roots.iter().any(|root| root == path);
-    let mut binds: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
-    let ways = hidden.iter().flat_map(|path| path.ancestors().skip(1));
-    let ways = ways.chain(protected.iter().flat_map(|path| path.ancestors()));
-    let inner = ways.filter(below_root).map(Path::to_owned);
-    for path in roots.iter().cloned().chain(inner) {
-        // The nearest of the folders that hold it decides.
-        let flag = if depth(&path, roots) >= depth(&path, &protected) {
-            "--bind"
-        } else {
-            "--ro-bind"
-        };
-        binds.insert(path, flag);
-    }
-    binds
 }
 
 /// Lists graphics and computing devices.
@@ -199,18 +171,32 @@ impl Line {
         self.on("--tmpfs", folder).on("--remount-ro", folder);
     }
 
-    /// Covers a path that exists and can be seen from inside.
-    fn hide(&mut self, denied: &AbsPath, visible: &[PathBuf]) {
-        let Ok(path) = denied.canonicalize() else { return };
-        let covered_by_tmp =
-            path.starts_with(INSIDE_TMP) && !visible.iter().any(|root| path.starts_with(root));
-        if covered_by_tmp {
-            return;
+    /// Mounts writable folders and shadows, parents before children.
+    fn layers(&mut self, layers: &Layers) {
+        for (path, layer) in &layers.mounts {
+            match layer {
+                Layer::Writable => drop(self.mount("--bind", path, path)),
+                Layer::Shadow(shown) => {
+                    self.on("--tmpfs", path);
+                    for child in shown {
+                        self.mount("--ro-bind-try", child, child);
+                    }
+                }
+            }
         }
+        for (path, layer) in &layers.mounts {
+            if matches!(layer, Layer::Shadow(_)) {
+                self.on("--remount-ro", path);
+            }
+        }
+    }
+
+    /// Covers a path that can be seen from inside.
+    fn hide(&mut self, path: &Path) {
         if path.is_dir() {
-            self.empty(&path);
+            self.empty(path);
         } else {
-            self.mount("--ro-bind", "/dev/null", &path);
+            self.mount("--ro-bind", "/dev/null", path);
         }
     }
 }

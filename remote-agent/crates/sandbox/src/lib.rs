@@ -5,7 +5,7 @@
 //!
 //! | I want to… | Open |
 //! | --- | --- |
-//! | know what a command may touch | [`Policy`] (`policy.rs`), `bubblewrap.rs` for how it is enforced |
+//! | know what a command may touch | [`Policy`] (`policy.rs`), `layers.rs` and `bubblewrap.rs` for how it is enforced |
 //! | see which enforcement this host has | [`Backend`] (`backend.rs`) |
 //! | see why git works in a linked worktree | `git_dirs.rs` |
 //! | change what a child's environment holds | [`Environment`] (`environment.rs`) |
@@ -26,6 +26,7 @@ mod error;
 mod git_dirs;
 mod jobs;
 mod kill;
+mod layers;
 mod live;
 mod locale;
 mod outcome;

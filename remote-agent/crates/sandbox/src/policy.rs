@@ -31,8 +31,8 @@ pub struct Policy {
     pub workspace: AbsPath,
     /// Folders writable beside the workspace. Missing ones are left out.
     pub write_roots: Vec<AbsPath>,
-    /// Folders that stay read-only although they lie below a writable one, unless they hold a writable one themselves
-    /// or are one. Put what steers the program here.
+    /// Folders that cannot be changed, even below a writable one, unless they are one themselves, and of which only
+    /// the entries that do not start with a dot are seen. Put the program's own folder here.
     pub write_deny: Vec<AbsPath>,
     /// Files and folders that look empty or unreadable. Put secrets and the sockets of programs that act for the
     /// user here: a read-only file system does not stop a command from connecting to a socket.

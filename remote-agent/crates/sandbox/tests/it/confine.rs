@@ -4,7 +4,7 @@ use std::{fs, net::TcpListener};
 
 use sandbox::{End, Mode, Network};
 
-use crate::world::{World, write};
+use crate::world::{World, until, write};
 
 #[tokio::test]
 async fn writes_stay_inside() {
@@ -158,6 +158,39 @@ async fn what_is_hidden_or_protected_cannot_be_moved() {
     let outcome = world.try_run(&policy, "mv .env e; echo ok >new").await.unwrap();
     assert_eq!(outcome.end, End::Exited(0));
     assert!(home.join("new").exists() && home.join(".env").exists());
+}
+
+#[tokio::test]
+async fn a_secret_that_is_replaced_stays_out_of_sight() {
+    let world = World::new().await;
+    if !world.confines().await {
+        return;
+    }
+    let home = world.outside.resolve("home");
+    fs::create_dir_all(home.join("sub")).unwrap();
+    write(home.join(".env"), "KEY=hunter1");
+    write(home.join("notes"), "public");
+    for root in [world.workspace.clone(), world.outside.clone()] {
+        let mut policy = world.policy(Mode::WorkspaceWrite);
+        policy.write_roots = vec![root];
+        policy.write_deny = vec![home.clone()];
+        policy.read_deny = vec![home.resolve(".env")];
+        let script = format!(
+            "cat {home}/notes; : >started; until [ -e go ]; do sleep 0.01; done; cat {home}/.env; ls -A {home}"
+        );
+        let replaced = async {
+            until("it runs", || world.workspace.join("started").exists()).await;
+            write(home.join(".new"), "KEY=hunter2");
+            fs::rename(home.join(".new"), home.join(".env")).unwrap();
+            write(world.workspace.join("go"), "");
+        };
+        let (outcome, ()) = tokio::join!(world.try_run(&policy, &script), replaced);
+        let text = outcome.unwrap().output.text();
+        assert!(!text.contains("hunter") && text.starts_with("public"), "{text}");
+        assert!(text.ends_with("notes\nsub\n"), "{text}");
+        fs::remove_file(world.workspace.join("started")).unwrap();
+        fs::remove_file(world.workspace.join("go")).unwrap();
+    }
 }
 
 #[tokio::test]
