@@ -20,7 +20,7 @@ use tokio::time::Instant;
 pub(crate) use self::signals::Signals;
 use self::{
     output::Output,
-    patience::{SILENT, gave_up, patiently, stays_away, wait_for_agent},
+    patience::{SILENT, gave_up, next_update, patiently, stays_away},
     questions::Questions,
 };
 use crate::{args::OutputFormat, exit::Exit, report::Failure, terminal};
@@ -159,7 +159,7 @@ impl<'a> Runner<'a> {
                         return Ok(self.finish(end));
                     }
                 }
-                update = self.view.next() => match update {
+                update = next_update(&mut self.view, self.link) => match update? {
                     Ok(update) => {
                         away_since = None;
                         self.output.update(&update, self.view.snapshot());
@@ -167,14 +167,12 @@ impl<'a> Runner<'a> {
                             return Ok(Exit::Interrupted);
                         }
                     }
-                    Err(error) if error.is_retryable() => {
+                    Err(error) => {
                         let since = *away_since.get_or_insert_with(Instant::now);
                         if since.elapsed() >= self.job.give_up_after {
                             return Err(gave_up(self.link, &self.job, &Failure::from(error).message));
                         }
-                        wait_for_agent(self.link).await?;
                     }
-                    Err(error) => return Err(error.into()),
                 },
                 answer = self.questions.answered() => self.send_answer(answer).await?,
                 () = &mut gone => return Err(gave_up(self.link, &self.job, SILENT)),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use client::{SessionView, Update};
 use link::{AgentLink, LinkState, Patience};
 use tokio::time::Instant;
 
@@ -32,23 +33,43 @@ where
             _signal = signals.next() => {
                 return Err(Failure::new(Exit::Interrupted, "interrupted before the session answered"));
             }
-            tried = attempt() => tried,
+            tried = waited(attempt(), link) => tried?,
             () = &mut gone => return Err(gave_up(link, job, SILENT)),
         };
         match tried {
-            Err(error) if error.is_retryable() && start.elapsed() < job.give_up_after => {
-                wait_for_agent(link).await?;
-            }
-            Err(error) if error.is_retryable() => {
+            Err(error) if start.elapsed() >= job.give_up_after => {
                 return Err(gave_up(link, job, &Failure::from(error).message));
             }
-            other => return other.map_err(Failure::from),
+            Err(_) => {}
+            Ok(value) => return Ok(value),
         }
     }
 }
 
+/// Gives the next change of a session. Dropping the future loses nothing.
+///
+/// The inner error is one after which it is worth trying again, at once: the agent has been waited for.
+pub(super) async fn next_update(
+    view: &mut SessionView,
+    link: &AgentLink,
+) -> Result<Result<Update, client::Error>, Failure> {
+    waited(view.next(), link).await
+}
+
+/// Tries, and waits for the agent when another try may help.
+async fn waited<T>(
+    attempt: impl Future<Output = Result<T, client::Error>>,
+    link: &AgentLink,
+) -> Result<Result<T, client::Error>, Failure> {
+    match attempt.await {
+        Err(error) if error.is_retryable() => wait_for_agent(link).await.map(|()| Err(error)),
+        Err(error) => Err(error.into()),
+        Ok(value) => Ok(Ok(value)),
+    }
+}
+
 /// Waits a moment, and for a link that is being dialled again. Fails when a person has to act first.
-pub(super) async fn wait_for_agent(link: &AgentLink) -> Result<(), Failure> {
+async fn wait_for_agent(link: &AgentLink) -> Result<(), Failure> {
     tokio::time::sleep(AWAY).await;
     match link.wait_live(Patience::FirstTry).await {
         Ok(()) => Ok(()),

@@ -3,11 +3,14 @@
 
 mod cases;
 mod cli;
+mod crash;
+mod faults;
 mod hosts;
 mod local_rig;
 mod local_run;
 mod remote;
 mod rig;
 mod secrets;
+mod serving;
 mod trust;
 mod upload;
