@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     ModelAccess = 6,
     /// A limit was reached; continuing is possible.
     Paused = 7,
+    /// The hidden `daemon` found another one in place; `serve --detach` reads this.
+    InPlace = 75,
     /// A person interrupted it.
     Interrupted = 130,
 }

@@ -21,7 +21,13 @@ pub(crate) fn to_stderr(verbose: u8, filter: Option<&str>) {
         .with_env_filter(env_filter(verbose, filter, "warn"))
         .with_writer(io::stderr);
     // A second subscriber in one process cannot happen outside tests, and would only leave the first in place.
-    drop(subscriber.with_ansi(false).with_target(false).try_init());
+    drop(
+        subscriber
+            .with_ansi(false)
+            .with_target(false)
+            .log_internal_errors(false)
+            .try_init(),
+    );
 }
 
 /// Logs to a file that is put aside when it is full: five files of 5 MB.
@@ -33,8 +39,9 @@ pub(crate) fn to_file(path: &Path, verbose: u8, filter: Option<&str>) -> io::Res
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(env_filter(verbose, filter, "info"))
         .with_writer(writer);
-    // As for `to_stderr`.
-    drop(subscriber.with_ansi(false).try_init());
+    // As for `to_stderr`. What cannot be written is not reported: the report would go to standard error, which is the
+    // same file, and printing there ends the thread when it fails.
+    drop(subscriber.with_ansi(false).log_internal_errors(false).try_init());
     Ok(())
 }
 
@@ -83,7 +90,11 @@ impl Current {
             // A file that is not there has nothing to keep.
             drop(fs::rename(aside(n), aside(n + 1)));
         }
-        fs::rename(&self.path, aside(1))?;
+        match fs::rename(&self.path, aside(1)) {
+            // Somebody removed the file, which makes room as well.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         *self = Self::open(&self.path)?;
         Ok(())
     }

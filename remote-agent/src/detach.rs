@@ -8,7 +8,7 @@ use std::{fs, io, os::unix::fs::OpenOptionsExt as _, path::Path, process::Stdio,
 use client::{Agent, Options};
 use protocol::Hello;
 use stdx::task::Scope;
-use tokio::time::Instant;
+use tokio::{process::Child, time::Instant};
 
 use crate::{environment, run_dir::RunDir, socket::UnixConnector};
 
@@ -18,6 +18,11 @@ const START: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(5);
 /// How often the socket is tried meanwhile.
 const TRY_EVERY: Duration = Duration::from_millis(10);
+/// How long after another daemon was found in place a start is tried again.
+const RETRY_EVERY: Duration = Duration::from_millis(250);
+
+/// The exit status of a daemon that found another one in place (`EX_TEMPFAIL` of sysexits.h).
+pub const ALREADY_RUNS: i32 = 75;
 
 /// Why no daemon could be started.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +45,15 @@ pub enum DetachError {
         status: String,
         /// The last lines of the log.
         tail: String,
+    },
+    /// Another daemon of this home has the lock and does not answer.
+    #[error(
+        "a daemon of this home holds the lock {lock} and has not answered for {} s; is it stopped or stuck?",
+        START.as_secs()
+    )]
+    Mute {
+        /// The lock.
+        lock: String,
     },
     /// It did not answer in time and was stopped.
     #[error("the daemon did not answer within {} s and was stopped; see its log {log}", START.as_secs())]
@@ -71,9 +85,48 @@ pub async fn start(program: &Path, run_dir: &RunDir, log: &Path) -> Result<Hello
     if let Some(hello) = running(run_dir).await {
         return Ok(hello);
     }
-    let shown = log.display().to_string();
+    let deadline = Instant::now() + START;
+    let mut child = spawn(program, log)?;
+    loop {
+        if let Some(hello) = running(run_dir).await {
+            return Ok(hello);
+        }
+        match child.try_wait() {
+            // Another daemon has the lock: one that was started at the same time and will answer soon, or one that is
+            // ending, whose place is free then.
+            Ok(Some(status)) if status.code() == Some(ALREADY_RUNS) => {
+                if Instant::now() >= deadline {
+                    let lock = run_dir.lock().display().to_string();
+                    return Err(DetachError::Mute { lock });
+                }
+                tokio::time::sleep(RETRY_EVERY).await;
+                if let Some(hello) = running(run_dir).await {
+                    return Ok(hello);
+                }
+                child = spawn(program, log)?;
+            }
+            Ok(Some(status)) => {
+                return Err(DetachError::Died {
+                    log: log.display().to_string(),
+                    status: status.to_string(),
+                    tail: tail(log),
+                });
+            }
+            _ if Instant::now() >= deadline => {
+                // It is our own child that has not been waited for, so its pid is certainly it.
+                drop(child.kill().await);
+                let log = log.display().to_string();
+                return Err(DetachError::Silent { log });
+            }
+            _ => tokio::time::sleep(TRY_EVERY).await,
+        }
+    }
+}
+
+/// Starts a daemon whose output goes to its log.
+fn spawn(program: &Path, log: &Path) -> Result<Child, DetachError> {
     let failed = |source| DetachError::Start {
-        log: shown.clone(),
+        log: log.display().to_string(),
         source,
     };
     let output = open_log(log).map_err(failed)?;
@@ -88,30 +141,7 @@ pub async fn start(program: &Path, run_dir: &RunDir, log: &Path) -> Result<Hello
         .kill_on_drop(false)
         .stdout(Stdio::from(output))
         .stderr(Stdio::from(errors));
-    let mut child = command.spawn().map_err(failed)?;
-    let deadline = Instant::now() + START;
-    loop {
-        if let Some(hello) = running(run_dir).await {
-            return Ok(hello);
-        }
-        if let Ok(Some(status)) = child.try_wait() {
-            // Two starts may race: the loser sees the winner's lock and ends, and the winner answers.
-            if let Some(hello) = running(run_dir).await {
-                return Ok(hello);
-            }
-            return Err(DetachError::Died {
-                log: shown,
-                status: status.to_string(),
-                tail: tail(log),
-            });
-        }
-        if Instant::now() >= deadline {
-            // It is our own child that has not been waited for, so its pid is certainly it.
-            drop(child.kill().await);
-            return Err(DetachError::Silent { log: shown });
-        }
-        tokio::time::sleep(TRY_EVERY).await;
-    }
+    command.spawn().map_err(failed)
 }
 
 /// Opens a log for appending, private to the user.
@@ -133,4 +163,30 @@ fn tail(path: &Path) -> String {
         .unwrap_or_default();
     let lines: Vec<&str> = text.lines().rev().take(3).collect();
     stdx::bounded::one_line(&lines.into_iter().rev().collect::<Vec<_>>().join(" | "), 600)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_start_that_meets_another_daemon_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let met = dir.path().join("met");
+        let program = dir.path().join("program");
+        let script = format!(
+            "#!/bin/sh\n[ -e {met} ] && exit 9\n: > {met}\nexit {ALREADY_RUNS}\n",
+            met = met.display()
+        );
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let run_dir = RunDir::locate(dir.path(), None, false);
+        let ended = start(&program, &run_dir, &dir.path().join("log"))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&ended, DetachError::Died { status, .. } if status.ends_with('9')),
+            "{ended}"
+        );
+    }
 }

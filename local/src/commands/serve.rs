@@ -19,7 +19,7 @@ pub(crate) async fn run(invocation: &Invocation, args: ServeArgs) -> Result<Exit
     match (args.detach, args.stdio) {
         (true, _) => start_daemon(invocation, args.fence).await,
         (false, true) => over_stdio(invocation).await,
-        (false, false) => serve(invocation).await,
+        (false, false) => serve(invocation, Exit::Failed).await,
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn daemon(invocation: &Invocation) -> Result<Exit, Failure> {
     let log = invocation.daemon_log();
     logging::to_file(&log, invocation.verbose, invocation.variable("REASONIX_LOG"))
         .map_err(|error| Failure::new(Exit::Failed, format!("could not open {}: {error}", log.display())))?;
-    super::in_runtime(serve(invocation))
+    super::in_runtime(serve(invocation, Exit::InPlace))
 }
 
 /// Makes this process the leader of its own session, so that the end of the starter's terminal does not reach it.
@@ -39,7 +39,8 @@ fn leave_the_terminal() -> Result<(), Failure> {
         .map_err(|error| Failure::new(Exit::Failed, format!("could not leave the terminal: {error}")))
 }
 
-async fn serve(invocation: &Invocation) -> Result<Exit, Failure> {
+/// Serves until told to stop. `occupied` says that another daemon of this home is in place.
+async fn serve(invocation: &Invocation, occupied: Exit) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
     let options = invocation.agent_options(login_shell(invocation), Vec::new());
     let stop = async move {
@@ -48,6 +49,7 @@ async fn serve(invocation: &Invocation) -> Result<Exit, Failure> {
     match daemon::serve(options, &invocation.run_dir(), stop).await {
         Ok(()) => Ok(Exit::Success),
         Err(daemon::DaemonError::Open(error)) => Err(open_failure(error)),
+        Err(error @ daemon::DaemonError::Running(_)) => Err(Failure::new(occupied, report::chain(&error))),
         Err(error) => Err(Failure::new(Exit::Failed, report::chain(&error))),
     }
 }
