@@ -381,7 +381,7 @@ async fn a_killed_client_finds_everything_when_it_comes_back() {
         .run(&["attach", "--remote", "box", &session.to_string()])
         .await;
     assert_eq!(text.code, Some(0), "{}", text.stderr);
-    let shown = ["first begins.", "second begins.", "Both are done."];
+    let shown = ["> go\n", "first begins.", "second begins.", "Both are done."];
     assert!(
         shown.iter().all(|part| text.stdout.contains(part)),
         "{}",
