@@ -126,9 +126,21 @@ fn what_cannot_be_changed_safely_is_refused_and_left_alone() {
     let inline = "remote.hosts = [{ name = 'a' }]\n";
     for (text, name, reason) in [
         (FILE, "a", "there is already a host named \"a\""),
-        (FILE, "", "\"\" is not a name for a host: it must be one word without / : @ [ ]"),
-        (FILE, "a b", "\"a b\" is not a name for a host: it must be one word without / : @ [ ]"),
-        (FILE, "a:b", "\"a:b\" is not a name for a host: it must be one word without / : @ [ ]"),
+        (
+            FILE,
+            "",
+            "\"\" is not a name for a host: it must be one word without / : @ [ ]",
+        ),
+        (
+            FILE,
+            "a b",
+            "\"a b\" is not a name for a host: it must be one word without / : @ [ ]",
+        ),
+        (
+            FILE,
+            "a:b",
+            "\"a:b\" is not a name for a host: it must be one word without / : @ [ ]",
+        ),
         (
             inline,
             "c",
