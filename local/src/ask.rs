@@ -81,16 +81,17 @@ async fn on_terminal(text: String) -> Option<String> {
     Some(answer.to_ascii_lowercase())
 }
 
-/// Makes a host's text safe to show: no control character but the line end reaches the terminal.
+/// Makes a host's text safe to show: no control character but line end and tab reaches the terminal, and nothing that
+/// shows text in another order than it has, such as a command in a question.
 pub(crate) fn visible(text: &str) -> String {
+    let steers = |c: char| match c {
+        '\n' | '\t' => false,
+        // Embeddings, overrides and isolates of the Unicode bidirectional algorithm (UAX #9).
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        c => c.is_control(),
+    };
     text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' && c != '\t' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
+        .map(|c| if steers(c) { '\u{fffd}' } else { c })
         .collect()
 }
 
@@ -101,6 +102,10 @@ mod tests {
         assert_eq!(
             super::visible("a\x1b[2Jb\r\nc\u{9b}d"),
             "a\u{fffd}[2Jb\u{fffd}\nc\u{fffd}d"
+        );
+        assert_eq!(
+            super::visible("rm \u{202e}txt.a\u{2066}"),
+            "rm \u{fffd}txt.a\u{fffd}"
         );
     }
 }

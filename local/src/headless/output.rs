@@ -11,6 +11,8 @@ use crate::{args::OutputFormat, ask::visible, exit::Exit, report::SCHEMA, termin
 
 /// Bytes of a tool call's arguments that are shown.
 const SHOWN_ARGUMENTS: usize = 300;
+/// Bytes of a tool's name that are shown.
+const SHOWN_NAME: usize = 100;
 
 /// What was printed, so that nothing is printed twice and nothing left out.
 #[derive(Debug)]
@@ -148,7 +150,9 @@ impl Output {
             None => {
                 self.end_line();
                 let shown = stdx::bounded::one_line(&visible(arguments), SHOWN_ARGUMENTS);
-                terminal::line(&format!("-> {} {shown}", visible(name)));
+                // A model may call a tool that does not exist by a name with line ends in it.
+                let name = stdx::bounded::one_line(&visible(name), SHOWN_NAME);
+                terminal::line(&format!("-> {name} {shown}"));
             }
             Some(false) if over => {}
             Some(_) => return,
