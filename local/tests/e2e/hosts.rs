@@ -219,7 +219,7 @@ async fn a_link_over_the_only_allowed_session_comes_back_after_cuts() {
     );
     assert_eq!(lines.last().unwrap()["result"], "One. Two. Three.");
     assert_eq!(rig.model.requests().len(), 1, "the model was asked once");
-    assert!(stderr.contains("box: connected again"), "{stderr}");
+    assert!(stderr.contains("trying again"), "{stderr}");
 }
 
 /// Runs `echo` of a variable that a start-up file exports, and gives what the model saw.

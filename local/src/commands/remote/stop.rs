@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use link::Link;
 use protocol::{SessionId, ShutdownReply, ShutdownRequest};
 use transport::CaptureLimits;
 
@@ -11,6 +12,8 @@ use crate::{
 
 /// How long it may take to end.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// The wait between two looks while the link is being dialled again.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Stops the agent of a host.
 pub(crate) async fn run(invocation: &Invocation, args: RemoteStopArgs) -> Result<Exit, Failure> {
@@ -56,37 +59,58 @@ async fn stop(connected: &Connected, args: &RemoteStopArgs) -> Result<Exit, Fail
 
 /// Waits until the daemon's process is gone: it ends its turns first. Only looks; its pid is signalled by nobody.
 async fn wait_until_gone(connected: &Connected, pid: u32, host: &str) -> Result<(), Failure> {
-    let failed = |why: String| {
-        Failure::new(
+    let mut why = "it did not end in time".to_owned();
+    let looking = async {
+        loop {
+            match look(connected, pid).await {
+                Seen::Gone => return true,
+                Seen::Runs => return false,
+                // The link dials anew when the agent's socket is gone, and the look is repeated then.
+                Seen::Unknown(words) => why = words,
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    let seen = tokio::time::timeout(DEADLINE, looking).await;
+    match seen {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::new(
+            Exit::Failed,
+            format!("the agent on {host} (process {pid}) still runs"),
+        )
+        .hint("see its log on the host")),
+        Err(_elapsed) => Err(Failure::new(
             Exit::Failed,
             format!("could not see whether the agent on {host} has ended: {why}"),
-        )
-    };
-    let link = connected
-        .ssh()
-        .ok_or_else(|| failed("it is no host".to_owned()))?;
-    let Some(connection) = link.connection() else {
-        return if connected.finds_nobody() {
-            Ok(())
-        } else {
-            Err(failed("the link is down".to_owned()))
-        };
+        )),
+    }
+}
+
+/// What a look at a process on a host showed.
+enum Seen {
+    Gone,
+    Runs,
+    Unknown(String),
+}
+
+/// Waits on the host for up to half a minute until a process is gone.
+async fn look(connected: &Connected, pid: u32) -> Seen {
+    // The link looked meanwhile and found nobody, which is what was asked for.
+    if connected.finds_nobody() {
+        return Seen::Gone;
+    }
+    let Some(connection) = connected.ssh().and_then(Link::connection) else {
+        return Seen::Unknown("the link is down".to_owned());
     };
     let command = "exec /bin/sh -c 'IFS= read -r pid; n=0; while kill -0 \"$pid\" 2>/dev/null && [ $n -lt 300 ]; do \
                    sleep 0.1 2>/dev/null || sleep 1; n=$((n+1)); done; ! kill -0 \"$pid\" 2>/dev/null'";
+    let stdin = format!("{pid}\n");
     let output = connection
-        .exec_capture(
-            command,
-            format!("{pid}\n").as_bytes(),
-            CaptureLimits::default(),
-            DEADLINE,
-        )
+        .exec_capture(command, stdin.as_bytes(), CaptureLimits::default(), DEADLINE)
         .await;
     match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(_) => Err(failed(format!("process {pid} still runs")).hint("see its log on the host")),
-        // The link looked meanwhile and found nobody, which is what was asked for.
-        Err(_) if connected.finds_nobody() => Ok(()),
-        Err(error) => Err(failed(crate::report::chain(&error))),
+        Ok(output) if output.status.success() => Seen::Gone,
+        Ok(_) => Seen::Runs,
+        Err(error) => Seen::Unknown(crate::report::chain(&error)),
     }
 }
