@@ -92,12 +92,6 @@ impl FaultProxy {
         self.shared.allowance.store(i64::from(bytes), Ordering::SeqCst);
     }
 
-    /// Says whether the cut that [`FaultProxy::cut_after`] asked for is still to come.
-    #[must_use]
-    pub fn cut_is_pending(&self) -> bool {
-        self.shared.allowance.load(Ordering::SeqCst) >= 0
-    }
-
     /// Ends the direction from server to client of every connection; the other direction goes on.
     pub fn half_close(&self) {
         let mut current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
