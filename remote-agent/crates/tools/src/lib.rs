@@ -9,6 +9,7 @@
 //! | see what the model is told about tools | [`ToolSpec`](conversation::ToolSpec)s in each file of `builtin/` |
 //! | change how wrong arguments are answered | `validate.rs` |
 //! | see where a path argument leads and who may write there | `paths.rs` |
+//! | see why a link that is swapped in is not followed | `anchor.rs` |
 //! | see when a file counts as read | [`Observed`] (`observed.rs`) |
 //! | see how a file is replaced without losing its mode, owner or links | `publish.rs` |
 //! | see how text is found in files with other line ends | `replace.rs` |
@@ -18,6 +19,7 @@
 //! Absences: no path that leaves the write roots is written, no text of a model becomes an option of another program,
 //! and no other folder ever takes the place of a missing workspace.
 
+mod anchor;
 mod budget;
 mod builtin;
 mod context;

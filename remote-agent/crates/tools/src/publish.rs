@@ -8,8 +8,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use rustix::fs::OFlags;
+
 use crate::{
     ToolContext, ToolError,
+    anchor::{Anchor, Missing},
     observed::{MAX_HASHED, Seen, Version},
     paths::Place,
 };
@@ -68,27 +71,44 @@ pub(crate) fn open_regular(place: &Place) -> Result<Option<File>, ToolError> {
         path: place.shown.clone(),
         what,
     };
-    let meta = match place.resolved.metadata() {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ToolError::io("open", &place.shown)(error)),
-    };
-    if meta.is_dir() {
-        return Err(kind("a directory"));
-    }
-    if !meta.is_file() {
-        return Err(kind("not a regular file"));
-    }
-    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-    match OpenOptions::new()
-        .read(true)
-        .custom_flags(nonblocking)
-        .open(&place.resolved)
-    {
-        Ok(file) => Ok(Some(file)),
+    let opened = Anchor::of(&place.resolved, Missing::Fails).and_then(|anchor| open_here(&anchor));
+    match opened {
+        Ok(Opened::File(file)) => Ok(Some(file)),
+        Ok(Opened::Folder) => Err(kind("a directory")),
+        Ok(Opened::Special) => Err(kind("not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ToolError::io("open", &place.shown)(error)),
     }
+}
+
+/// What has a name.
+pub(crate) enum Opened {
+    /// A regular file, open for reading.
+    File(File),
+    /// A folder.
+    Folder,
+    /// Anything else; it was not opened.
+    Special,
+}
+
+/// Opens what has this name if it is a regular file. A link, which a resolved path does not have, is none.
+pub(crate) fn open_here(anchor: &Anchor) -> io::Result<Opened> {
+    let meta = anchor.path().symlink_metadata()?;
+    if meta.is_dir() {
+        return Ok(Opened::Folder);
+    }
+    if !meta.is_file() {
+        return Ok(Opened::Special);
+    }
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags(OFlags::NONBLOCK | OFlags::NOFOLLOW))
+        .open(anchor.path());
+    opened.map(Opened::File)
+}
+
+fn flags(flags: OFlags) -> i32 {
+    i32::try_from(flags.bits()).unwrap_or(0)
 }
 
 /// Writes `content` as the whole new content of the file, which must still be what the model has seen.
@@ -103,6 +123,12 @@ pub(crate) fn publish(
     let _one_at_a_time = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     let current = read_current(place)?;
     check_seen(place, current.as_ref(), cx)?;
+    let missing = match current {
+        Some(_) => Missing::Fails,
+        None => Missing::IsMade,
+    };
+    let anchor =
+        Anchor::of(&place.resolved, missing).map_err(ToolError::io("enter the folder of", &place.shown))?;
     cx.copies
         .keep(
             &place.resolved,
@@ -110,14 +136,14 @@ pub(crate) fn publish(
         )
         .map_err(ToolError::io("keep a copy of", &place.shown))?;
     let remark = match &current {
-        None => create(place, content).map(|()| None)?,
-        Some(current) => overwrite(place, content, current)?,
+        None => create(place, &anchor, content).map(|()| None)?,
+        Some(current) => overwrite(place, &anchor, content, current)?,
     };
     let version = if content.len() as u64 > MAX_HASHED {
         Version::of_large(
-            &place
-                .resolved
-                .metadata()
+            &anchor
+                .path()
+                .symlink_metadata()
                 .map_err(ToolError::io("look at", &place.shown))?,
         )
     } else {
@@ -142,8 +168,7 @@ pub(crate) fn check_seen(
     }
 }
 
-fn create(place: &Place, content: &[u8]) -> Result<(), ToolError> {
-    let path = &place.resolved;
+fn create(place: &Place, anchor: &Anchor, content: &[u8]) -> Result<(), ToolError> {
     let error = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => ToolError::AlreadyExists(place.shown.clone()),
         _ => ToolError::Io {
@@ -152,21 +177,24 @@ fn create(place: &Place, content: &[u8]) -> Result<(), ToolError> {
             source,
         },
     };
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder).map_err(ToolError::io("create the folder of", &place.shown))?;
-    let mut file = temporary_in(folder, NEW_FILE).map_err(error)?;
+    let mut file = temporary_in(anchor.folder(), NEW_FILE).map_err(error)?;
     file.write_all(content)
         .and_then(|()| file.as_file().sync_all())
         .map_err(error)?;
-    file.persist_noclobber(path)
+    file.persist_noclobber(anchor.path())
         .map_err(|failed| error(failed.error))?;
-    sync_folder(folder);
+    sync_folder(anchor.folder());
     Ok(())
 }
 
 /// Replaces the file by a new one where that keeps owner and links, and rewrites it in place otherwise.
-fn overwrite(place: &Place, content: &[u8], current: &Current) -> Result<Option<&'static str>, ToolError> {
-    let path = &place.resolved;
+fn overwrite(
+    place: &Place,
+    anchor: &Anchor,
+    content: &[u8],
+    current: &Current,
+) -> Result<Option<&'static str>, ToolError> {
+    let path = anchor.path();
     let error = |source| ToolError::Io {
         doing: "write",
         path: place.shown.clone(),
@@ -177,20 +205,21 @@ fn overwrite(place: &Place, content: &[u8], current: &Current) -> Result<Option<
     let prepared = if linked {
         None
     } else {
-        prepare(path, content, &current.meta)
+        prepare(anchor.folder(), content, &current.meta)
     };
     let unchanged = |meta: &Metadata| Version::of_large(meta) == Version::of_large(&current.meta);
-    if !path.metadata().is_ok_and(|meta| unchanged(&meta)) {
+    if !path.symlink_metadata().is_ok_and(|meta| unchanged(&meta)) {
         return Err(ToolError::Stale(place.shown.clone()));
     }
     if let Some(file) = prepared {
         file.persist(path).map_err(|failed| error(failed.error))?;
-        sync_folder(path.parent().unwrap_or(Path::new("/")));
+        sync_folder(anchor.folder());
         return Ok(None);
     }
     let mut file = OpenOptions::new()
         .write(true)
         .truncate(true)
+        .custom_flags(flags(OFlags::NOFOLLOW))
         .open(path)
         .map_err(error)?;
     file.write_all(content)
@@ -208,9 +237,9 @@ fn overwrite(place: &Place, content: &[u8], current: &Current) -> Result<Option<
 }
 
 /// Makes the new file beside the old one; `None` where the folder or the ownership does not allow it.
-fn prepare(path: &Path, content: &[u8], old: &Metadata) -> Option<tempfile::NamedTempFile> {
+fn prepare(folder: &Path, content: &[u8], old: &Metadata) -> Option<tempfile::NamedTempFile> {
     let attempt = || -> io::Result<tempfile::NamedTempFile> {
-        let mut file = temporary_in(path.parent().unwrap_or(Path::new("/")), 0o600)?;
+        let mut file = temporary_in(folder, 0o600)?;
         let new = file.as_file().metadata()?;
         if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
             std::os::unix::fs::fchown(file.as_file(), Some(old.uid()), Some(old.gid()))?;
@@ -222,7 +251,7 @@ fn prepare(path: &Path, content: &[u8], old: &Metadata) -> Option<tempfile::Name
         Ok(file)
     };
     attempt()
-        .inspect_err(|error| tracing::debug!(path = %path.display(), %error, "writing in place"))
+        .inspect_err(|error| tracing::debug!(%error, "writing in place"))
         .ok()
 }
 

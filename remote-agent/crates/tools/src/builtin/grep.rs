@@ -1,7 +1,6 @@
 //! `grep`: lines of files that match a regular expression.
 
 use std::{
-    fs::File,
     path::Path,
     sync::{
         Arc,
@@ -24,9 +23,11 @@ use super::{
 };
 use crate::{
     BoxFuture, Subject, Tool, ToolContext, ToolError, ToolResult,
+    anchor::{Anchor, Missing},
     budget::{Budget, Budgeted},
     output::on_one_line,
     paths::{self, Place},
+    publish::{Opened, open_here},
     spec::{optional, spec, text},
 };
 
@@ -183,7 +184,8 @@ impl Search {
     }
 
     fn search(&mut self, path: &Path) {
-        let Ok(file) = File::open(path) else {
+        let opened = Anchor::of(path, Missing::Fails).and_then(|anchor| open_here(&anchor));
+        let Ok(Opened::File(file)) = opened else {
             self.gaps.skipped += 1;
             return;
         };
