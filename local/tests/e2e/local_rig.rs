@@ -25,6 +25,7 @@ impl LocalRig {
         let dir = tempfile::Builder::new().prefix("rx-e2e-").tempdir().unwrap();
         fs::create_dir_all(dir.path().join("home/.reasonix")).unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
+        fs::create_dir(dir.path().join("temp")).unwrap();
         let rig = Self {
             model: ScriptedModel::start(scenario).await.unwrap(),
             dir,
@@ -66,6 +67,20 @@ impl LocalRig {
         self.dir.path().join("work")
     }
 
+    /// Gives the folder for temporary files.
+    pub(crate) fn temp(&self) -> PathBuf {
+        self.dir.path().join("temp")
+    }
+
+    /// Fails when the program has left something among the temporary files.
+    pub(crate) fn left_nothing(&self) {
+        let left: Vec<_> = fs::read_dir(self.temp())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+
     /// Gives the folder that holds everything.
     pub(crate) fn root(&self) -> &Path {
         self.dir.path()
@@ -105,6 +120,7 @@ impl LocalRig {
         command.args(args).current_dir(self.work());
         command
             .env("HOME", self.home())
+            .env("TMPDIR", self.temp())
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("LANG", "C.UTF-8");
         command

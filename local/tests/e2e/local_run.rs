@@ -67,6 +67,7 @@ async fn a_local_run_opens_no_socket_and_talks_to_the_model_only() {
     assert!(!trace.contains("\"serve\"") && !trace.contains("\"daemon\""));
     assert_eq!(daemon_below(rig.root()), None);
     assert_eq!(running_in(&rig.work()), [0; 0]);
+    rig.left_nothing();
 }
 
 #[tokio::test(flavor = "multi_thread")]

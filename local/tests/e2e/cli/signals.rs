@@ -51,6 +51,7 @@ async fn ctrl_c_stops_the_turn_and_what_it_runs() {
         "{result}"
     );
     gone(pid).await;
+    rig.left_nothing();
     assert_eq!(rig.model.requests().len(), 1, "nothing is asked after it");
 }
 
@@ -64,6 +65,7 @@ async fn a_command_that_ignores_signals_ends_all_the_same() {
     let (_, status, stderr) = run.finish().await;
     assert_eq!(status.code(), Some(130), "{stderr}");
     gone(pid).await;
+    rig.left_nothing();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,5 +94,6 @@ async fn a_hangup_and_a_termination_leave_nothing_behind() {
             "the way back: {stderr}"
         );
         gone(pid).await;
+        rig.left_nothing();
     }
 }

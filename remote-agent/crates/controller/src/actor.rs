@@ -33,6 +33,9 @@ impl Actor {
         if let Err(error) = self.serve(&scope).await {
             tracing::error!(%error, "the session ends: its log could not be written");
         }
+        // Nobody hears the turn's last reports: it must not wait for their receipts until its grace is over.
+        self.reports.close();
+        while self.reports.recv().await.is_some() {}
         self.executor.turns().close().await;
         self.ended.send_replace(true);
     }
