@@ -181,7 +181,7 @@ pub(crate) enum RemoteCommand {
 pub(crate) struct RemoteAddArgs {
     /// What commands will call it.
     pub(crate) name: String,
-    /// Where it is: [user@]host[:port], or an ssh_config alias.
+    /// Where it is: host, user@host or user@host:port, or an ssh_config alias.
     pub(crate) target: String,
     /// The workspace folder on the host.
     #[arg(long, value_name = "FOLDER")]

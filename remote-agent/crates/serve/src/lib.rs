@@ -1,6 +1,6 @@
 //! The HTTP face of the agent: routes, event streams, who may call, and where calls come from.
 //!
-//! A [`router`] answers the calls of `docs/PROTOCOL.md` for the sessions of one [`controller::Manager`]. It is served
+//! A [`router()`] answers the calls of `docs/PROTOCOL.md` for the sessions of one [`controller::Manager`]. It is served
 //! over any byte stream ([`serve_stream`]: a pipe inside this process, standard input and output, an accepted socket)
 //! or over a unix socket of its own user ([`bind_unix`], [`serve_unix`]). There is no TCP listener.
 //!
