@@ -130,7 +130,7 @@ impl Error {
             }
             ErrorKind::Bridge(_) => "`reasonix remote doctor` shows what the host allows",
             ErrorKind::Silent(_) => {
-                "the host may be overloaded; `reasonix remote logs` shows what the agent does"
+                "the host may be overloaded; the log of the agent is ~/.reasonix/logs/daemon.log there"
             }
             ErrorKind::OtherMachine => {
                 "if the host was replaced, close this session and connect again; its sessions are on the old machine"
