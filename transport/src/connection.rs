@@ -21,7 +21,7 @@ use crate::{
 
 pub(crate) type Handle = client::Handle<ClientHandler>;
 
-/// How to connect, beside what [`crate::resolve`] found out.
+/// How to connect, beside what [`crate::resolve()`] found out.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
     /// Limits of the single steps.

@@ -1,6 +1,6 @@
 //! One SSH connection and its channels: configuration, host keys, login, commands, forwarded streams.
 //!
-//! Nothing here knows about agents, HTTP, our settings or dialogs. A caller resolves a [`Target`] with [`resolve`],
+//! Nothing here knows about agents, HTTP, our settings or dialogs. A caller resolves a [`Target`] with [`resolve()`],
 //! connects with [`Connection::connect`] and opens channels on the [`Connection`]. Questions go through [`Prompter`].
 //!
 //! Promises, each with a test named after it:
