@@ -6,10 +6,7 @@
 
 use std::{io, path::Path};
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
-    net::UnixStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 /// How a bridge ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +29,7 @@ pub async fn run(
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> io::Result<BridgeOutcome> {
-    let (word, connected) = match UnixStream::connect(socket).await {
+    let (word, connected) = match crate::socket::connect(socket).await {
         Ok(stream) => ("connected", Ok(stream)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             ("denied", Err(BridgeOutcome::Denied))
