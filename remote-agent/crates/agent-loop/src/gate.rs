@@ -68,7 +68,7 @@ impl Asking<'_> {
             Verdict::Refused => Gate::Shut(
                 CallOutcome::Denied,
                 format!(
-                    "blocked: the user declined this tool call ({why}). Do not repeat it; ask or find another way."
+                    "blocked: this tool call was not approved ({why}). Do not repeat it; ask or find another way."
                 ),
             ),
             Verdict::Withdrawn => Gate::Shut(CallOutcome::Cancelled, CANCELLED.to_owned()),

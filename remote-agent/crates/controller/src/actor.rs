@@ -31,7 +31,8 @@ impl Actor {
     /// Runs until the scope is cancelled or the log cannot be written. A closed session still answers with its state.
     pub(crate) async fn run(mut self, scope: Scope) {
         if let Err(error) = self.serve(&scope).await {
-            tracing::error!(%error, "the session ends: its log could not be written");
+            let error = crate::open::chain(&error);
+            tracing::error!(error, "the session ends: its log could not be written");
         }
         // Nobody hears the turn's last reports: it must not wait for their receipts until its grace is over.
         self.reports.close();

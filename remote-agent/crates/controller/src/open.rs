@@ -191,7 +191,7 @@ pub(crate) fn store_error(session: SessionId, error: &StoreError) -> ErrorBody {
 }
 
 /// Writes an error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

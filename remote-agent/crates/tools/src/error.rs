@@ -50,7 +50,7 @@ pub enum ToolError {
     },
     /// The path is outside what tools may write.
     #[error(
-        "this directory is outside the writable roots ({}). Restart with --add-dir to make it writable",
+        "this directory is outside the writable roots ({}). To make it writable, name it in [sandbox] allow_write",
         .0.display()
     )]
     OutsideRoots(PathBuf),

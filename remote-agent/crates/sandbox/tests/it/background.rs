@@ -28,7 +28,8 @@ async fn check(mode: Mode, script: impl Fn(&str) -> String) {
     let groups = world.sandbox.background();
     assert_eq!(groups.len(), 1);
     assert_eq!(groups[0].group, background.group);
-    assert!(!running(&format!("sleep\0{mark}")).is_empty());
+    // Forked is not yet executed.
+    until("it runs", || !running(&format!("sleep\0{mark}")).is_empty()).await;
     // The next command is not held up.
     assert_eq!(world.run(mode, "echo next").await.output.text(), "next\n");
     world.sandbox.close().await;

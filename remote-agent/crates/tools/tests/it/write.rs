@@ -153,9 +153,8 @@ async fn nothing_is_written_outside_the_roots() {
             .call("write_file", json!({"path": path, "content": "x"}))
             .await;
         assert_eq!(result.outcome, CallOutcome::Denied, "{path}: {}", result.content);
-        let want = format!(
-            "blocked: this directory is outside the writable roots ({outside}). Restart with --add-dir"
-        );
+        let want =
+            format!("blocked: this directory is outside the writable roots ({outside}). To make it writable");
         assert!(result.content.starts_with(&want), "{path}: {}", result.content);
     }
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
