@@ -42,6 +42,15 @@ pub(super) fn choose(loaded: &Loaded, wanted: Option<&str>, keys: &EnvFile) -> R
     })
 }
 
+fn thinking_word(thinking: schema::Thinking) -> String {
+    let word = match thinking {
+        schema::Thinking::Enabled => "enabled",
+        schema::Thinking::Disabled => "disabled",
+        schema::Thinking::Adaptive => "adaptive",
+    };
+    word.to_owned()
+}
+
 fn kind(choice: &ModelChoice<'_>) -> &'static str {
     match choice.provider.kind {
         schema::ProviderKind::OpenAi => "openai",
@@ -61,6 +70,8 @@ fn endpoint(choice: &ModelChoice<'_>, keys: &EnvFile) -> Options {
         Some("none" | "openai") => ReasoningProtocol::None,
         _ => ReasoningProtocol::Auto,
     };
+    options.thinking = provider.reasoning.thinking.map(thinking_word);
+    options.effort = choice.effort().map(str::to_owned);
     options.request_url.clone_from(&provider.request_url);
     options.key_env.clone_from(&provider.api_key_env);
     options.key = provider

@@ -28,6 +28,11 @@ pub struct Options {
     pub extra_body: Map<String, Value>,
     /// How the vendor treats reasoning in the history.
     pub reasoning: ReasoningProtocol,
+    /// Whether the model is asked to reason, in the vendor's word (`enabled`, `disabled`, `adaptive`); sent only to
+    /// vendors that replay reasoning, since others refuse the field.
+    pub thinking: Option<String>,
+    /// How much it reasons (`low`, `medium`, `high`, …). `auto` leaves it to the vendor, `disabled` turns reasoning off.
+    pub effort: Option<String>,
     /// The URL of an HTTP proxy; it may hold a password, so it does not print. The environment's proxies are never used; loopback endpoints bypass it.
     pub proxy: Option<Secret>,
     /// How long a connection may take.
@@ -52,6 +57,8 @@ impl Options {
             headers: Vec::new(),
             extra_body: Map::new(),
             reasoning: ReasoningProtocol::Auto,
+            thinking: None,
+            effort: None,
             proxy: None,
             connect_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
