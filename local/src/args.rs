@@ -76,6 +76,14 @@ pub(crate) struct RunArgs {
     /// Run on this host: a configured name, an ssh_config alias or user@host:port, and the workspace there.
     #[arg(long, value_name = "HOST[:WORKSPACE]")]
     pub(crate) remote: Option<String>,
+    /// Forward a port or socket of this machine to one seen from the host, while connected.
+    #[arg(
+        short = 'L',
+        long = "forward",
+        value_name = "[BIND:]PORT:HOST:PORT",
+        requires = "remote"
+    )]
+    pub(crate) forwards: Vec<String>,
     /// Work in this folder instead of the current one.
     #[arg(long, value_name = "FOLDER", conflicts_with = "remote")]
     pub(crate) dir: Option<PathBuf>,
@@ -110,6 +118,14 @@ pub(crate) struct AttachArgs {
     /// The host that has it.
     #[arg(long, value_name = "HOST")]
     pub(crate) remote: Option<String>,
+    /// Forward a port or socket of this machine to one seen from the host, while connected.
+    #[arg(
+        short = 'L',
+        long = "forward",
+        value_name = "[BIND:]PORT:HOST:PORT",
+        requires = "remote"
+    )]
+    pub(crate) forwards: Vec<String>,
     /// How to print.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output_format: OutputFormat,

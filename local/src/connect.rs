@@ -112,7 +112,7 @@ impl Connected {
         let scope = Scope::root("front end");
         let link = Link::open(options, &scope);
         if let Some(host) = &plan.configured {
-            forwards::open(host, &link).await;
+            forwards::configured(host, &link).await;
         }
         let link = AgentLink::from(link);
         // Ends with the scope.
@@ -123,6 +123,14 @@ impl Connected {
             agent: None,
             scope,
         })
+    }
+
+    /// Opens forwards that were asked for on the command line; there are none without a host.
+    pub(crate) async fn forward(&self, rules: &[String]) -> Result<(), Failure> {
+        match &self.link {
+            AgentLink::Remote(link) => forwards::asked_for(rules, link).await,
+            AgentLink::Local(_) => Ok(()),
+        }
     }
 
     /// Says whether the host was reached and no agent runs there.

@@ -1,30 +1,45 @@
-//! The forwards of a host that are configured: open while a command is connected, kept over reconnects.
+//! Port forwards of a host: open while a command is connected, kept over reconnects.
 
 use forward::Spec;
 use link::Link;
 use settings::schema::{ForwardKind, RemoteHost};
 
-use crate::terminal;
+use crate::{
+    exit::Exit,
+    report::{self, Failure},
+    terminal,
+};
 
-/// Opens what is configured. A rule that fails is named, and the others go on.
-pub(crate) async fn open(host: &RemoteHost, link: &Link) {
+/// Opens what is configured for a host. A rule that fails is named, and the others go on.
+pub(crate) async fn configured(host: &RemoteHost, link: &Link) {
     for rule in &host.forwards {
-        let text = spec_text(rule);
-        let added = match text.parse::<Spec>() {
-            Ok(spec) => link.forwards().add(spec).await.map(drop),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = added {
-            terminal::error(&format!(
-                "forward {text} of {}: {}",
-                host.name,
-                crate::report::chain(&error)
-            ));
-            if let Some(hint) = error.hint() {
+        if let Err(failure) = add(&spec_text(rule), link).await {
+            terminal::error(&format!("{}: {}", host.name, failure.message));
+            if let Some(hint) = failure.hint {
                 terminal::error(&format!("hint: {hint}"));
             }
         }
     }
+}
+
+/// Opens what was asked for on the command line. The first rule that fails ends the command.
+pub(crate) async fn asked_for(rules: &[String], link: &Link) -> Result<(), Failure> {
+    for rule in rules {
+        add(rule, link).await?;
+    }
+    Ok(())
+}
+
+async fn add(text: &str, link: &Link) -> Result<(), Failure> {
+    let failed = |error: forward::Error| {
+        Failure::new(Exit::Usage, report::chain(&error)).maybe_hint(error.hint().map(str::to_owned))
+    };
+    let spec: Spec = text.parse().map_err(failed)?;
+    if spec.is_public() {
+        let message = format!("forward rule {spec}: it would be open to the whole network");
+        return Err(Failure::new(Exit::Usage, message).hint("listen on 127.0.0.1, [::1] or a socket path"));
+    }
+    link.forwards().add(spec).await.map(drop).map_err(failed)
 }
 
 /// Writes a configured rule as the forward crate reads it.

@@ -18,6 +18,7 @@ use crate::{
 pub(crate) async fn run(invocation: &Invocation, args: AttachArgs) -> Result<Exit, Failure> {
     let connected = Connected::open(invocation, args.remote.as_deref(), Path::new("/"), Vec::new()).await?;
     let outcome = async {
+        connected.forward(&args.forwards).await?;
         let session = find(&connected.link, &args.session).await?;
         let job = Job {
             open: OpenSession {

@@ -27,6 +27,7 @@ pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, 
     let folder = folder(args.dir.clone())?;
     let connected = Connected::open(invocation, args.remote.as_deref(), &folder, Vec::new()).await?;
     let outcome = async {
+        connected.forward(&args.forwards).await?;
         let open = open(&connected, &args, &folder).await?;
         let way_back = super::attach::way_back(args.remote.as_deref(), open.session);
         let task = Some(Task {

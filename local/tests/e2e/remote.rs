@@ -2,6 +2,7 @@
 
 use scripted_model::Scenario;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::rig::{HostOptions, Rig, numbers, session_of};
 
@@ -56,4 +57,64 @@ async fn a_cold_host_gets_the_program_and_runs_the_turn_beside_the_code() {
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert!(again.stdout.contains("no agent runs on box"), "{}", again.stdout);
     assert_eq!(rig.daemon_pid(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_of_the_host_is_one_flag_away() {
+    // A service on the host that answers in capitals.
+    let service = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let far = service.local_addr().unwrap().port();
+    let serving = async {
+        loop {
+            let (mut client, _) = service.accept().await.unwrap();
+            let mut text = String::new();
+            client.read_to_string(&mut text).await.unwrap();
+            client.write_all(text.to_uppercase().as_bytes()).await.unwrap();
+        }
+    };
+    let near = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let scenario = Scenario::new().reply(scripted_model::Reply::new().gate("held").say("Done."));
+    let rig = Rig::new(scenario, HostOptions::installed()).await;
+    let rule = format!("{near}:127.0.0.1:{far}");
+    let run = rig.start(&[
+        "run",
+        "--remote",
+        "box",
+        "-L",
+        &rule,
+        "--output-format",
+        "stream-json",
+        "wait",
+    ]);
+    let asking = async {
+        rig.model.wait_for_requests(1).await;
+        let mut client = tokio::net::TcpStream::connect(("127.0.0.1", near)).await.unwrap();
+        client.write_all(b"hello").await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer, "HELLO");
+        rig.model.gate("held").open();
+        let (_, status, stderr) = run.finish().await;
+        assert_eq!(status.code(), Some(0), "{stderr}");
+    };
+    tokio::select! {
+        () = serving => {}
+        () = asking => {}
+    }
+    let public = rig
+        .run(&["run", "--remote", "box", "-L", "0.0.0.0:1:a:1", "x"])
+        .await;
+    assert_eq!(public.code, Some(2), "{}", public.stderr);
+    assert!(
+        public.stderr.contains("open to the whole network"),
+        "{}",
+        public.stderr
+    );
+    let without = rig.run(&["run", "-L", "1:a:1", "x"]).await;
+    assert_eq!(without.code, Some(2), "{}", without.stderr);
 }
