@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// A coding agent that runs where the code is.
 #[derive(Debug, Parser)]
-#[command(name = "reasonix", version = VERSION, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "reasonix", bin_name = "reasonix", version = VERSION, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -234,9 +234,11 @@ async fn crash(kill: Kill) -> bool {
     let mut daemon = machine.serve(&kill.tracer(&log)).await;
     let mut client = Client::new(&machine, session);
     let played = client.play(&machine).await;
-    let died = played.is_err();
-    if !died {
-        crate::rig::kill(machine.daemon_pid().unwrap());
+    // The last point may strike only after the client has heard everything.
+    let alive = machine.daemon_pid().filter(|_| played.is_ok());
+    let died = alive.is_none();
+    if let Some(pid) = alive {
+        crate::rig::kill(pid);
     }
     ended(&mut daemon).await;
     let before = records(&log);
