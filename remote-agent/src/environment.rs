@@ -91,7 +91,6 @@ impl Drop for KillGroup {
     fn drop(&mut self) {
         if let Some(pid) = self.0 {
             // It may have ended at this very moment.
-            // It may have ended by itself.
             let _ = kill_process_group(pid, Signal::KILL);
         }
     }
