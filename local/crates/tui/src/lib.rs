@@ -1,0 +1,20 @@
+//! The terminal front end: a model, an update and a view per pane.
+//!
+//! ```text
+//! terminal, session, link, questions, timers ─► Msg ─► update(model) ─► effects ─► runner ─► Msg
+//!                                                        │
+//!                                                        └─► view(model) ─► changed cells
+//! ```
+//!
+//! Nothing here waits: `update` is synchronous and pure, only the effect runner awaits. The state of the session is
+//! the agent's; this crate shows a projection of it and can throw that away.
+
+mod app;
+mod error;
+mod options;
+mod questions;
+
+pub use app::run;
+pub use error::Error;
+pub use options::{Ending, Opening, TuiOptions, Why};
+pub use questions::{Question, Questions, questions};
