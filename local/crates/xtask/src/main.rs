@@ -13,6 +13,7 @@ mod elf;
 mod job;
 mod metadata;
 mod protocol_hash;
+mod shots;
 mod stages;
 mod system;
 #[cfg(test)]
@@ -58,6 +59,12 @@ enum Task {
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
     },
+    /// Draw pictures of real screens into docs/pictures/.
+    Shots {
+        /// Change nothing; fail where a page shows a picture that is missing.
+        #[arg(long)]
+        check: bool,
+    },
     /// Print the hash of the wire types that docs/PROTOCOL.md must carry.
     ProtocolHash {
         /// Put the hash into docs/PROTOCOL.md.
@@ -98,6 +105,8 @@ fn run(task: Task) -> anyhow::Result<bool> {
             };
             docgen::run(&root, &binary, mode)
         }
+        Task::Shots { check: true } => shots::check(&root),
+        Task::Shots { check: false } => shots::run(&root, interrupt),
         Task::ProtocolHash { write } => protocol_hash::run(&root, write).map(|()| true),
     }
 }
