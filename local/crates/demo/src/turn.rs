@@ -245,6 +245,7 @@ mod tests {
             subject: "rm x".to_owned(),
             reason: String::new(),
             scope: None,
+            kind: protocol::PromptKind::default(),
         });
         let error = is_completed(&asks, TURN).unwrap_err().to_string();
         assert!(error.contains("bash") && error.contains("rm x"), "{error}");

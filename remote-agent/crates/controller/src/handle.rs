@@ -95,6 +95,7 @@ impl SessionHandle {
             title: status.title.clone(),
             changed_at: status.changed_at,
             phase: Some(status.phase),
+            turns: None,
         }
     }
 

@@ -389,6 +389,7 @@ impl Table {
             title: summary.title.unwrap_or_default(),
             changed_at: summary.last_at.unwrap_or(0),
             phase: None,
+            turns: None,
         })
     }
 

@@ -41,6 +41,7 @@ fn session(record: &SessionRecord) -> SessionEvent {
             workspace: workspace.clone(),
             model: model.clone(),
             preset: preset_named(preset),
+            context_window: None,
         },
         SessionRecord::Prefix { system, .. } => SessionEvent::PrefixMade {
             system_bytes: system.len() as u64,
@@ -114,6 +115,7 @@ fn assistant(turn: TurnId, item: u64, message: &AssistantMessage) -> TurnEvent {
         reasoning: message.reasoning.clone(),
         calls: calls.collect(),
         usage: message.usage.map(usage),
+        cost: None,
     }
 }
 
@@ -151,11 +153,13 @@ fn prompt(record: &PromptRecord) -> PromptEvent {
                 subject: subject.clone(),
                 reason: reason.clone(),
                 scope: scope.clone(),
+                kind: protocol::PromptKind::Approval,
             },
         },
         PromptRecord::Answered { prompt, answer, by } => PromptEvent::Answered {
             prompt: PromptId(*prompt),
             answer: answer_named(answer),
+            replies: Vec::new(),
             command: command(by),
         },
         PromptRecord::Withdrawn { prompt, reason } => PromptEvent::Withdrawn {

@@ -6,6 +6,7 @@ use crate::{
     content::Preset,
     ids::{CommandId, PromptId, TurnId},
     limits,
+    question::Reply,
 };
 
 /// One command with the id that makes repeating it harmless.
@@ -60,9 +61,17 @@ pub enum PromptCommand {
         /// The answer.
         answer: Answer,
     },
+    /// Answers a question of the model. The first answer wins.
+    Reply {
+        /// The question.
+        prompt: PromptId,
+        /// One reply to each of its questions, in their order; those left out at the end are skipped.
+        #[serde(deserialize_with = "limits::list::<{limits::QUESTIONS}, _, _>")]
+        replies: Vec<Reply>,
+    },
 }
 
-/// An answer to a request for approval.
+/// An answer to a request for approval, or how a question of the model was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -70,8 +79,12 @@ pub enum Answer {
     AllowOnce,
     /// Run it, and everything of the shown scope until the session ends.
     AllowSession,
-    /// Do not run it.
+    /// Do not run it. To a question of the model: the person does not want to answer.
     Deny,
+    /// The question was answered with replies. Only told, never sent: a client sends [`PromptCommand::Reply`].
+    Replied,
+    /// No person can be asked here. A call is then refused; a question is left to the model.
+    Nobody,
     /// An answer of a newer version; it counts as a refusal.
     #[serde(other)]
     Unknown,
@@ -84,6 +97,8 @@ impl Answer {
         match self {
             Self::AllowOnce => "allow_once",
             Self::AllowSession => "allow_session",
+            Self::Replied => "replied",
+            Self::Nobody => "nobody",
             Self::Deny | Self::Unknown => "deny",
         }
     }

@@ -8,6 +8,8 @@
 //! | see what a client can ask for | [`command`] |
 //! | see what a client is told | [`event`] |
 //! | see what a fresh screen gets, and how events change it | [`snapshot`] |
+//! | see what the model asks a person, and the answers | [`question`] |
+//! | see how context and cost are told | [`meter`] |
 //! | know a limit | [`limits`] |
 //! | know what an error code means | [`error`] |
 
@@ -18,7 +20,9 @@ pub mod event;
 pub mod hello;
 pub mod ids;
 pub mod limits;
+pub mod meter;
 pub mod query;
+pub mod question;
 pub mod snapshot;
 
 pub use command::{Answer, Command, CommandRequest, PromptCommand, Receipt, SessionCommand, TurnCommand};
@@ -29,5 +33,7 @@ pub use event::{
 };
 pub use hello::{Build, Hello, Identity, VersionRange};
 pub use ids::{CommandId, InstanceId, PromptId, SessionId, TurnId};
+pub use meter::{Amount, ContextView, CostView};
 pub use query::{HistoryPage, OpenSession, SessionInfo, SessionList, ShutdownReply, ShutdownRequest};
+pub use question::{PromptKind, Question, QuestionOption, Reply};
 pub use snapshot::{Applied, ApplyError, Item, OpenPrompt, Phase, Snapshot, ToolState};

@@ -24,6 +24,12 @@ pub const LIST: usize = 100_000;
 pub const QUEUE: usize = 64;
 /// Transcript items in a snapshot; older ones are fetched as history pages.
 pub const SNAPSHOT_ITEMS: usize = 1_000;
+/// Questions in one prompt.
+pub const QUESTIONS: usize = 16;
+/// Suggested answers of one question.
+pub const OPTIONS: usize = 32;
+/// An answer to one question in a person's own words.
+pub const REPLY: usize = 16 * 1024;
 /// Events in one history page.
 pub const HISTORY_PAGE: usize = 1_000;
 
@@ -50,6 +56,20 @@ pub fn maybe_text<'de, const MAX: usize, D: Deserializer<'de>>(
     match Option::<String>::deserialize(decoder)? {
         Some(text) if text.len() > MAX => Err(too_long(text.len(), MAX)),
         other => Ok(other),
+    }
+}
+
+/// Decodes a list of at most `MAX` texts of at most `LEN` bytes each.
+///
+/// # Errors
+/// A longer list or text is an error that names the limit.
+pub fn texts<'de, const MAX: usize, const LEN: usize, D: Deserializer<'de>>(
+    decoder: D,
+) -> Result<Vec<String>, D::Error> {
+    let texts = list::<MAX, String, D>(decoder)?;
+    match texts.iter().find(|text| text.len() > LEN) {
+        Some(text) => Err(too_long(text.len(), LEN)),
+        None => Ok(texts),
     }
 }
 

@@ -47,6 +47,9 @@ pub struct SessionInfo {
     /// What it does now; `None` when this daemon has not opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
+    /// How many turns were asked for; `None` when that is not known without reading the whole session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
 }
 
 /// `GET /v1/sessions`.

@@ -14,6 +14,8 @@ use crate::{
     content::{CallOutcome, Outcome, Preset, UsageView},
     ids::{PromptId, SessionId, TurnId},
     limits,
+    meter::{ContextView, CostView},
+    question::PromptKind,
 };
 
 /// Everything a fresh screen needs.
@@ -39,6 +41,12 @@ pub struct Snapshot {
     /// Tokens used by the session so far.
     #[serde(default)]
     pub usage: UsageView,
+    /// How full the model's context window is.
+    #[serde(default, skip_serializing_if = "ContextView::is_unknown")]
+    pub context: ContextView,
+    /// What the answers of the model cost so far.
+    #[serde(default, skip_serializing_if = "CostView::is_empty")]
+    pub cost: CostView,
 }
 
 /// What a session is.
@@ -103,13 +111,13 @@ pub struct OpenPrompt {
     pub id: PromptId,
     /// The turn that waits.
     pub turn: TurnId,
-    /// The call that needs approval.
+    /// The call that needs approval, or asks.
     #[serde(deserialize_with = "limits::text::<{limits::NAME}, _>")]
     pub call: String,
     /// The tool.
     #[serde(deserialize_with = "limits::text::<{limits::NAME}, _>")]
     pub tool: String,
-    /// What it would act on: the command, or the paths.
+    /// What it would act on: the command, or the paths. For a question of the model, its text.
     #[serde(deserialize_with = "limits::text::<{limits::TEXT}, _>")]
     pub subject: String,
     /// Why a person is asked.
@@ -122,6 +130,9 @@ pub struct OpenPrompt {
         deserialize_with = "limits::maybe_text::<{limits::LINE}, _>"
     )]
     pub scope: Option<String>,
+    /// What kind of answer it waits for, with the questions of the model.
+    #[serde(default, skip_serializing_if = "PromptKind::is_approval")]
+    pub kind: PromptKind,
 }
 
 /// One entry of the transcript.

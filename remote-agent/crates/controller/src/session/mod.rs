@@ -144,6 +144,10 @@ impl Session {
             Command::Prompt(PromptCommand::Answer { prompt, answer }) => {
                 self.answer(id, by, prompt, answer, out);
             }
+            Command::Prompt(PromptCommand::Reply { prompt, .. }) => {
+                let message = format!("question {prompt} waits for an approval, not for a reply");
+                out.push(Effect::Reply(Err(ErrorBody::new(ErrorCode::BadRequest, message))));
+            }
             Command::Session(SessionCommand::SetPreset { preset }) => self.set_preset(id, by, preset, out),
             Command::Session(SessionCommand::Close) => self.close(id, by, out),
         }

@@ -84,7 +84,7 @@ impl Session {
         }
         let verdict = match answer {
             Answer::AllowOnce | Answer::AllowSession => Verdict::Allowed,
-            Answer::Deny | Answer::Unknown => Verdict::Refused,
+            Answer::Deny | Answer::Replied | Answer::Nobody | Answer::Unknown => Verdict::Refused,
         };
         out.push(Effect::Answer(prompt, verdict));
     }

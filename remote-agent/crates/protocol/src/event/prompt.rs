@@ -6,6 +6,7 @@ use crate::{
     command::Answer,
     ids::{CommandId, PromptId},
     limits,
+    question::Reply,
     snapshot::OpenPrompt,
 };
 
@@ -24,6 +25,13 @@ pub enum PromptEvent {
         prompt: PromptId,
         /// The answer.
         answer: Answer,
+        /// The replies to a question of the model, in the order of its questions.
+        #[serde(
+            default,
+            skip_serializing_if = "Vec::is_empty",
+            deserialize_with = "limits::list::<{limits::QUESTIONS}, _, _>"
+        )]
+        replies: Vec<Reply>,
         /// The command that carried it.
         command: CommandId,
     },

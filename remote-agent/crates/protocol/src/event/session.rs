@@ -24,6 +24,18 @@ pub enum SessionEvent {
         model: String,
         /// What it may do without asking.
         preset: Preset,
+        /// How many tokens fit into the model's context window; absent when that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_window: Option<u64>,
+    },
+    /// From here on another model answers, or something else is known of the same one.
+    ModelChanged {
+        /// The model reference.
+        #[serde(deserialize_with = "limits::text::<{limits::NAME}, _>")]
+        model: String,
+        /// How many tokens fit into its context window; absent when that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_window: Option<u64>,
     },
     /// The fixed prefix of its model requests was made.
     PrefixMade {

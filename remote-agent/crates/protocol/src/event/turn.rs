@@ -6,6 +6,7 @@ use crate::{
     content::{CallView, Outcome, UsageView},
     ids::{CommandId, TurnId},
     limits,
+    meter::Amount,
 };
 
 /// What happened to a turn.
@@ -75,6 +76,9 @@ pub enum TurnEvent {
         /// What the request used; absent when the vendor did not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<UsageView>,
+        /// What the request cost; absent when that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Amount>,
     },
     /// A person asked the turn to stop.
     CancelRequested {

@@ -8,6 +8,7 @@ use crate::{
     event::{Delta, DeltaTarget, Event, EventEnvelope, PromptEvent, SessionEvent, ToolEvent, TurnEvent},
     ids::{PromptId, SessionId, TurnId},
     limits,
+    meter::{ContextView, CostView},
 };
 
 impl Snapshot {
@@ -29,6 +30,8 @@ impl Snapshot {
             prompts: Vec::new(),
             queue: Vec::new(),
             usage: UsageView::default(),
+            context: ContextView::default(),
+            cost: CostView::default(),
         }
     }
 
@@ -90,13 +93,22 @@ impl Snapshot {
                 workspace,
                 model,
                 preset,
+                context_window,
             } => {
+                self.context.window = *context_window;
                 self.session = SessionHead {
                     session: *session,
                     workspace: workspace.clone(),
                     model: model.clone(),
                     preset: *preset,
                 };
+            }
+            SessionEvent::ModelChanged {
+                model,
+                context_window,
+            } => {
+                self.session.model.clone_from(model);
+                self.context.window = *context_window;
             }
             SessionEvent::PresetChanged { preset, .. } => self.session.preset = *preset,
             SessionEvent::Closed { .. } => self.phase = Phase::Closed,
@@ -134,6 +146,7 @@ impl Snapshot {
                 reasoning,
                 calls,
                 usage,
+                cost,
             } => {
                 self.complete(*turn, *item, text, reasoning);
                 for call in calls {
@@ -147,6 +160,8 @@ impl Snapshot {
                     });
                 }
                 self.usage += usage.unwrap_or_default();
+                self.context.used = usage.map(|usage| usage.input).or(self.context.used);
+                self.cost.add(cost.as_ref());
             }
             TurnEvent::CancelRequested { turn, .. } => {
                 if self.phase.turn() == Some(*turn) {

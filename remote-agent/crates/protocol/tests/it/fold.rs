@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use proptest::{collection::vec, prelude::*};
 use protocol::{
-    Applied, ApplyError, CallOutcome, CallView, Delta, DeltaTarget, Event, EventEnvelope, Frame, Item,
-    OpenPrompt, Outcome, Phase, Preset, PromptEvent, PromptId, SessionEvent, Snapshot, ToolEvent, TurnEvent,
-    TurnId, UsageView, limits,
+    Amount, Applied, ApplyError, CallOutcome, CallView, Delta, DeltaTarget, Event, EventEnvelope, Frame,
+    Item, OpenPrompt, Outcome, Phase, Preset, PromptEvent, PromptId, PromptKind, SessionEvent, Snapshot,
+    ToolEvent, TurnEvent, TurnId, UsageView, limits,
 };
 
 use crate::samples;
@@ -72,6 +72,7 @@ impl Agent {
             workspace: "/w".into(),
             model: "main".into(),
             preset: Preset::WorkspaceWrite,
+            context_window: Some(1_000),
         }));
         for step in steps {
             agent.step(step);
@@ -124,6 +125,7 @@ impl Agent {
                     subject: "ls".into(),
                     reason: "asked".into(),
                     scope: None,
+                    kind: PromptKind::default(),
                 };
                 self.event(Event::Prompt(PromptEvent::Opened { prompt }));
             }
@@ -260,6 +262,10 @@ impl Agent {
                     reasoning,
                     calls,
                     usage,
+                    cost: Some(Amount {
+                        currency: "USD".into(),
+                        micros: 7,
+                    }),
                 });
             }
             _ => {}

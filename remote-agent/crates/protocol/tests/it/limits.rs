@@ -77,3 +77,40 @@ fn limits_count_bytes_and_not_characters() {
     open["model"] = Value::String("汉".repeat(limits::NAME / 3 + 1));
     assert!(serde_json::from_value::<OpenSession>(open).is_err());
 }
+
+#[test]
+fn questions_and_replies_are_bounded() {
+    let opened = sample("frame", "event.prompt.opened_question");
+    let at = "/event/prompt/kind/questions/0";
+    check::<Frame>(opened.clone(), &format!("{at}/header"), limits::NAME);
+    check::<Frame>(opened.clone(), &format!("{at}/text"), limits::LINE);
+    check::<Frame>(opened.clone(), &format!("{at}/options/0/label"), limits::NAME);
+    check::<Frame>(
+        opened.clone(),
+        &format!("{at}/options/0/description"),
+        limits::LINE,
+    );
+    let reply = sample("command_request", "prompt.reply");
+    check::<CommandRequest>(reply.clone(), "/command/replies/0/text", limits::REPLY);
+    check::<CommandRequest>(reply.clone(), "/command/replies/1/chosen/0", limits::NAME);
+    let lists = [
+        ("/command/replies", limits::QUESTIONS),
+        ("/command/replies/1/chosen", limits::OPTIONS),
+    ];
+    for (pointer, most) in lists {
+        let with = |len: usize| {
+            let mut value = reply.clone();
+            let list = value.pointer_mut(pointer).unwrap();
+            let entry = list[0].clone();
+            *list = Value::Array(vec![entry; len]);
+            serde_json::from_value::<CommandRequest>(value)
+        };
+        with(most).unwrap();
+        assert!(
+            with(most + 1)
+                .unwrap_err()
+                .to_string()
+                .contains(&most.to_string())
+        );
+    }
+}

@@ -1,11 +1,12 @@
 //! One value of every wire type and variant, under the name of its golden file.
 
 use protocol::{
-    Answer, Build, CallOutcome, CallView, Command, CommandId, CommandRequest, Delta, DeltaTarget, ErrorBody,
-    ErrorCode, ErrorResponse, Event, EventEnvelope, Frame, Hello, HistoryPage, Identity, InstanceId, Item,
-    OpenPrompt, OpenSession, Outcome, Phase, Preset, PromptCommand, PromptEvent, PromptId, Receipt,
-    SessionCommand, SessionEvent, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest,
-    Snapshot, ToolEvent, ToolState, TurnCommand, TurnEvent, TurnId, UsageView, VersionRange,
+    Amount, Answer, Build, CallOutcome, CallView, Command, CommandId, CommandRequest, Delta, DeltaTarget,
+    ErrorBody, ErrorCode, ErrorResponse, Event, EventEnvelope, Frame, Hello, HistoryPage, Identity,
+    InstanceId, Item, OpenPrompt, OpenSession, Outcome, Phase, Preset, PromptCommand, PromptEvent, PromptId,
+    PromptKind, Question, QuestionOption, Receipt, Reply, SessionCommand, SessionEvent, SessionId,
+    SessionInfo, SessionList, ShutdownReply, ShutdownRequest, Snapshot, ToolEvent, ToolState, TurnCommand,
+    TurnEvent, TurnId, UsageView, VersionRange,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -46,6 +47,8 @@ pub(crate) fn all() -> Vec<(&'static str, String, Value)> {
         add("frame", &format!("delta.{variant}"), json(Frame::Delta(delta)));
     }
     add("frame", "snapshot", json(Frame::Snapshot(Box::new(snapshot()))));
+    let measured = json(Frame::Snapshot(Box::new(measured())));
+    add("frame", "snapshot_measured", measured);
     for (variant, command) in commands() {
         let request = CommandRequest {
             id: self::command(),
@@ -114,6 +117,18 @@ fn session_events() -> impl Iterator<Item = (&'static str, SessionEvent)> {
         workspace: "/home/ann/work".into(),
         model: "main".into(),
         preset: Preset::WorkspaceWrite,
+        context_window: None,
+    };
+    let measured = SessionEvent::Opened {
+        session: session(),
+        workspace: "/home/ann/work".into(),
+        model: "main".into(),
+        preset: Preset::WorkspaceWrite,
+        context_window: Some(1_000_000),
+    };
+    let model = SessionEvent::ModelChanged {
+        model: "main/large".into(),
+        context_window: Some(200_000),
     };
     let preset = SessionEvent::PresetChanged {
         preset: Preset::ReadOnly,
@@ -125,6 +140,8 @@ fn session_events() -> impl Iterator<Item = (&'static str, SessionEvent)> {
     };
     [
         ("session.opened", opened),
+        ("session.opened_with_window", measured),
+        ("session.model_changed", model),
         (
             "session.prefix_made",
             SessionEvent::PrefixMade { system_bytes: 4096 },
@@ -161,6 +178,7 @@ fn turn_events() -> impl Iterator<Item = (&'static str, TurnEvent)> {
         reasoning: String::new(),
         calls: vec![],
         usage: None,
+        cost: None,
     };
     let calling = TurnEvent::Assistant {
         turn: TURN,
@@ -169,6 +187,16 @@ fn turn_events() -> impl Iterator<Item = (&'static str, TurnEvent)> {
         reasoning: "I look first".into(),
         calls: vec![call()],
         usage: Some(usage()),
+        cost: None,
+    };
+    let priced = TurnEvent::Assistant {
+        turn: TURN,
+        item: 7,
+        text: "done".into(),
+        reasoning: String::new(),
+        calls: vec![],
+        usage: Some(usage()),
+        cost: Some(cost()),
     };
     let cancel = TurnEvent::CancelRequested {
         turn: TURN,
@@ -186,6 +214,7 @@ fn turn_events() -> impl Iterator<Item = (&'static str, TurnEvent)> {
         ("turn.discarded", discarded),
         ("turn.assistant", plain),
         ("turn.assistant_with_calls", calling),
+        ("turn.assistant_with_cost", priced),
         ("turn.cancel_requested", cancel),
         ("turn.ended", ended),
     ]
@@ -221,6 +250,13 @@ fn prompt_events() -> impl Iterator<Item = (&'static str, PromptEvent)> {
     let answered = |answer| PromptEvent::Answered {
         prompt: PromptId(1),
         answer,
+        replies: vec![],
+        command: command(),
+    };
+    let replied = PromptEvent::Answered {
+        prompt: PromptId(2),
+        answer: Answer::Replied,
+        replies: replies(),
         command: command(),
     };
     let withdrawn = PromptEvent::Withdrawn {
@@ -229,6 +265,14 @@ fn prompt_events() -> impl Iterator<Item = (&'static str, PromptEvent)> {
     };
     [
         ("prompt.opened", PromptEvent::Opened { prompt: prompt() }),
+        (
+            "prompt.opened_question",
+            PromptEvent::Opened {
+                prompt: question_prompt(),
+            },
+        ),
+        ("prompt.answered_replied", replied),
+        ("prompt.answered_nobody", answered(Answer::Nobody)),
         ("prompt.answered_allow_once", answered(Answer::AllowOnce)),
         ("prompt.answered_allow_session", answered(Answer::AllowSession)),
         ("prompt.answered_deny", answered(Answer::Deny)),
@@ -250,7 +294,7 @@ fn targets() -> [(&'static str, DeltaTarget); 3] {
     ]
 }
 
-fn commands() -> [(&'static str, Command); 5] {
+fn commands() -> [(&'static str, Command); 7] {
     let submit = TurnCommand::Submit {
         text: "fix it".into(),
         max_steps: 25,
@@ -259,6 +303,14 @@ fn commands() -> [(&'static str, Command); 5] {
         prompt: PromptId(1),
         answer: Answer::AllowOnce,
     };
+    let nobody = PromptCommand::Answer {
+        prompt: PromptId(2),
+        answer: Answer::Nobody,
+    };
+    let reply = PromptCommand::Reply {
+        prompt: PromptId(2),
+        replies: replies(),
+    };
     let preset = SessionCommand::SetPreset {
         preset: Preset::DangerFullAccess,
     };
@@ -266,6 +318,8 @@ fn commands() -> [(&'static str, Command); 5] {
         ("turn.submit", Command::Turn(submit)),
         ("turn.cancel", Command::Turn(TurnCommand::Cancel { turn: TURN })),
         ("prompt.answer", Command::Prompt(answer)),
+        ("prompt.answer_nobody", Command::Prompt(nobody)),
+        ("prompt.reply", Command::Prompt(reply)),
         ("session.set_preset", Command::Session(preset)),
         ("session.close", Command::Session(SessionCommand::Close)),
     ]
@@ -337,11 +391,20 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
     let sessions = SessionList {
         sessions: vec![info()],
     };
+    let counted = SessionInfo {
+        turns: Some(12),
+        phase: None,
+        ..info()
+    };
+    let counted = SessionList {
+        sessions: vec![counted],
+    };
     vec![
         ("hello", "hello", json(hello())),
         ("open_session", "new", json(open)),
         ("open_session", "resume", json(resume)),
         ("session_list", "one", json(sessions)),
+        ("session_list", "counted", json(counted)),
         ("history_page", "one", json(page)),
         ("shutdown_request", "force", json(ShutdownRequest { force: true })),
         ("shutdown_reply", "running", json(reply)),
@@ -357,6 +420,7 @@ fn info() -> SessionInfo {
         title: "fix it".into(),
         changed_at: 1_790_000_000_123,
         phase: Some(Phase::Idle),
+        turns: None,
     }
 }
 
@@ -407,7 +471,55 @@ fn prompt() -> OpenPrompt {
         subject: "rm -r build".into(),
         reason: "no rule allows it".into(),
         scope: Some("bash(rm -r build)".into()),
+        kind: PromptKind::Approval,
     }
+}
+
+fn cost() -> Amount {
+    Amount {
+        currency: "USD".into(),
+        micros: 1_234,
+    }
+}
+
+fn question_prompt() -> OpenPrompt {
+    let option = |label: &str, description: &str| QuestionOption {
+        label: label.into(),
+        description: description.into(),
+    };
+    let one = Question {
+        header: "Storage".into(),
+        text: "Where should the data live?".into(),
+        options: vec![option("SQLite", "one file"), option("汉字", "")],
+        multi_select: false,
+        free_text: true,
+    };
+    let several = Question {
+        header: "Tests".into(),
+        text: "Which tests should run?".into(),
+        multi_select: true,
+        free_text: false,
+        ..one.clone()
+    };
+    OpenPrompt {
+        id: PromptId(2),
+        tool: "ask".into(),
+        subject: "Where should the data live?\nWhich tests should run?".into(),
+        reason: "the model asks".into(),
+        scope: None,
+        kind: PromptKind::Question {
+            questions: vec![one, several],
+        },
+        ..prompt()
+    }
+}
+
+fn replies() -> Vec<Reply> {
+    let several = Reply {
+        chosen: vec!["SQLite".into(), "汉字".into()],
+        text: None,
+    };
+    vec![Reply::words("in memory, for now"), several, Reply::default()]
 }
 
 /// A snapshot with every kind of transcript item and tool state.
@@ -452,5 +564,16 @@ pub(crate) fn snapshot() -> Snapshot {
     snapshot.prompts = vec![prompt()];
     snapshot.queue = vec![TurnId(4)];
     snapshot.usage = usage();
+    snapshot
+}
+
+/// A snapshot with a question of the model, and what requests took.
+fn measured() -> Snapshot {
+    let mut snapshot = snapshot();
+    snapshot.prompts.push(question_prompt());
+    snapshot.context.used = Some(1_000);
+    snapshot.context.window = Some(200_000);
+    snapshot.cost.add(Some(&cost()));
+    snapshot.cost.add(None);
     snapshot
 }

@@ -1,8 +1,8 @@
 //! What a newer version adds is skipped, not refused.
 
 use protocol::{
-    CallOutcome, Delta, DeltaTarget, ErrorCode, Event, EventEnvelope, Frame, Outcome, PromptEvent,
-    SessionEvent, Snapshot, ToolEvent, TurnEvent,
+    Answer, CallOutcome, Delta, DeltaTarget, ErrorCode, Event, EventEnvelope, Frame, OpenPrompt, Outcome,
+    PromptEvent, PromptKind, SessionEvent, Snapshot, ToolEvent, TurnEvent,
 };
 use serde_json::{Value, json};
 
@@ -110,4 +110,23 @@ fn an_unknown_event_counts_and_changes_nothing_else() {
     };
     assert!(snapshot.apply_delta(&delta).is_ok());
     assert_eq!(snapshot, before);
+}
+
+#[test]
+fn a_prompt_of_another_version_is_a_prompt() {
+    // An older agent says no kind, a newer one may say another.
+    for (kind, expected) in [
+        (None, PromptKind::Approval),
+        (Some(json!({"kind": "riddle", "lines": [1]})), PromptKind::Unknown),
+    ] {
+        let mut prompt = json!({"id": 1, "turn": 1, "call": "c", "tool": "t", "subject": "s", "reason": "r"});
+        if let Some(kind) = kind {
+            prompt["kind"] = kind;
+        }
+        let prompt: OpenPrompt = serde_json::from_value(prompt).unwrap();
+        assert_eq!(prompt.kind, expected);
+    }
+    // What an older client makes of the newest answers is closed by its catch-all.
+    let answer: Answer = serde_json::from_value(json!("shrugged")).unwrap();
+    assert_eq!((answer, answer.name()), (Answer::Unknown, "deny"));
 }
