@@ -10,11 +10,19 @@
 //! the agent's; this crate shows a projection of it and can throw that away.
 
 mod app;
+mod effects;
 mod error;
+mod keymap;
+mod msg;
 mod options;
+mod overlays;
+mod panes;
 mod questions;
+mod slash;
+mod theme;
 
 pub use app::run;
 pub use error::Error;
 pub use options::{Ending, Opening, TuiOptions, Why};
 pub use questions::{Question, Questions, questions};
+pub use theme::Appearance;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use protocol::{OpenSession, SessionId};
 
+use crate::theme::Appearance;
+
 /// What the screen needs to know.
 #[derive(Debug, Clone)]
 pub struct TuiOptions {
@@ -17,6 +19,10 @@ pub struct TuiOptions {
     pub version: String,
     /// A line or two below the banner, such as what the demo is about.
     pub introduction: String,
+    /// How colours are chosen; [`Appearance::Plain`] where `NO_COLOR` is set.
+    pub appearance: Appearance,
+    /// The command that comes back to a session, to which its id is appended; empty where there is none.
+    pub way_back: String,
     /// Whether the mouse is captured (wheel scrolls; selecting text then needs Shift).
     pub mouse: bool,
 }

@@ -1,0 +1,30 @@
+//! What the screen wants done outside of itself; the only asynchronous part.
+
+use protocol::{CommandRequest, OpenSession, SessionId};
+
+use crate::Why;
+
+/// One thing to do. Results come back as messages.
+#[derive(Debug, Clone)]
+pub(crate) enum Effect {
+    /// Open or resume a session and follow it; the one of before is left.
+    Follow(OpenSession),
+    /// Send a command to a session.
+    Send(SessionId, CommandRequest),
+    /// List the sessions.
+    ListSessions,
+    /// Fetch what the snapshot of a session left out: so many items.
+    Older(SessionId, u64),
+    /// Dial now.
+    Retry,
+    /// Put a text into the clipboard of the person's terminal.
+    Copy(String),
+    /// Append a line to the history file.
+    Remember(String),
+    /// Draw everything anew.
+    Redraw,
+    /// Give the terminal back to the shell until the process is continued.
+    Suspend,
+    /// Leave.
+    Quit(Why),
+}

@@ -1,0 +1,1 @@
+//! The line that says where one is and how things are.
