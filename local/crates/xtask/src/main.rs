@@ -12,6 +12,7 @@ mod docgen;
 mod elf;
 mod job;
 mod metadata;
+mod net;
 mod protocol_hash;
 mod shots;
 mod stages;
@@ -44,10 +45,7 @@ enum Task {
     /// Build the static binary into `dist/`, with its checksum.
     Dist,
     /// Measure something and print it as `figure NAME VALUE UNIT goal OP LIMIT ok|short`.
-    Bench {
-        /// What to measure.
-        what: bench::What,
-    },
+    Bench(bench::BenchArgs),
     /// Check banned dependencies, licences and sources against `.deny.toml`.
     Deny,
     /// Write docs/CLI.md and docs/CONFIG.md.
@@ -91,7 +89,7 @@ fn run(task: Task) -> anyhow::Result<bool> {
     match task {
         Task::Test(args) => stages::run(&root, &args, interrupt),
         Task::Dist => dist::run(&root, interrupt).map(|_| true),
-        Task::Bench { what } => bench::run(&root, what, interrupt).map(|()| true),
+        Task::Bench(args) => bench::run(&root, args, &interrupt),
         Task::Deny => deny::run(&root),
         Task::Docgen { check, binary } => {
             let binary = match binary {

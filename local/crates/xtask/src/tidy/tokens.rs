@@ -4,8 +4,12 @@
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 
-/// The one folder where `unsafe` is thinkable.
-const UNSAFE_HOME: &str = "remote-agent/crates/sandbox/src/platform/";
+/// Where `unsafe` is thinkable: in the product one folder, and in this tool the one file that asks the kernel for a
+/// TUN device.
+const UNSAFE_HOMES: [&str; 2] = [
+    "remote-agent/crates/sandbox/src/platform/",
+    "local/crates/xtask/src/net/tun.rs",
+];
 
 /// Finds forbidden words in a file.
 fn check(path: &str, text: &str) -> Vec<String> {
@@ -14,7 +18,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         .unwrap_or_else(|error| panic!("{path} does not parse: {error}"));
     let mut found = Vec::new();
     walk(stream, &mut |finding| found.push(finding));
-    if path.starts_with(UNSAFE_HOME) {
+    if UNSAFE_HOMES.iter().any(|home| path.starts_with(home)) {
         found.retain(|(what, _)| *what != UNSAFE);
     }
     found

@@ -1,0 +1,83 @@
+//! What stays resident.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::{
+    Report,
+    figure::Figure,
+    host::Ground,
+    link::FOLLOWS,
+    process::{Watched, pause, status},
+};
+use crate::job::Interrupt;
+
+/// How long the daemon is left alone before it is looked at.
+const REST: Duration = Duration::from_secs(60);
+/// How long a client that has just connected is left alone.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// Measures the daemon with one open session that nobody follows.
+pub(super) fn daemon(
+    ground: &Ground,
+    session: &str,
+    report: &mut Report,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    ground
+        .ours(&["attach", "--remote", "box", session])?
+        .until_end(interrupt)?;
+    pause(REST, interrupt)?;
+    let daemons = ground.daemons();
+    let [pid] = daemons.as_slice() else {
+        anyhow::bail!("there should be one daemon: {daemons:?}");
+    };
+    let (resident, own) = (mib(*pid, "VmRSS")?, mib(*pid, "RssAnon")?);
+    let threads = status(*pid, "Threads").unwrap_or_default();
+    let note = format!(
+        "of it {own:.1} MiB its own (RssAnon), the rest are pages of the program; {threads} threads; 60 s after the last client"
+    );
+    report.add(Figure::at_most(
+        "serve_idle_resident",
+        resident,
+        "MiB",
+        20.0,
+        note,
+    ));
+    Ok(())
+}
+
+/// Measures a client that follows a turn, beside an `ssh -N` that does nothing.
+pub(super) fn client(
+    ground: &Ground,
+    client: &Watched,
+    report: &mut Report,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let mut idle = ground.ssh(&["-v", "-N"], &[])?;
+    idle.line(FOLLOWS, interrupt)?;
+    pause(SETTLE, interrupt)?;
+    let (resident, own) = (mib(client.pid(), "VmRSS")?, mib(client.pid(), "RssAnon")?);
+    let note = format!(
+        "of it {own:.1} MiB its own (RssAnon); `ssh -N` beside it {:.1} MiB, of it {:.1} its own",
+        mib(idle.pid(), "VmRSS")?,
+        mib(idle.pid(), "RssAnon")?
+    );
+    report.add(Figure::at_most(
+        "link_client_resident",
+        resident,
+        "MiB",
+        30.0,
+        note,
+    ));
+    Ok(())
+}
+
+/// Gives a value of `/proc/PID/status` that is in kB as MiB.
+fn mib(pid: u32, key: &str) -> anyhow::Result<f64> {
+    let kib: f64 = status(pid, key)
+        .and_then(|value| value.parse().ok())
+        .with_context(|| format!("process {pid} is gone, or has no {key}"))?;
+    Ok(kib / 1024.0)
+}
