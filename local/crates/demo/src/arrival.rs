@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use link::{Link, LinkState, Ready, Stage as LinkStage};
+use link::{Link, LinkState, Stage as LinkStage};
 
 use crate::{error::DemoError, line::Topic, narrator::Narrator, summary::Stage};
 
@@ -28,20 +28,12 @@ impl Part {
     }
 }
 
-/// A host that is reached.
-pub(crate) struct Arrival {
-    /// Who answered.
-    pub(crate) ready: Ready,
-    /// The parts of the way.
-    pub(crate) stages: Vec<Stage>,
-}
-
-/// Waits until the link is live. `megabytes` is the size of the program.
+/// Waits until the link is live and gives the parts of the way. `megabytes` is the size of the program.
 pub(crate) async fn follow(
     link: &Link,
     megabytes: f64,
     narrator: &mut Narrator<'_>,
-) -> Result<Arrival, DemoError> {
+) -> Result<Vec<Stage>, DemoError> {
     let mut states = link.states();
     let mut way = Way {
         now: Part::Connect,
@@ -68,10 +60,7 @@ pub(crate) async fn follow(
                 Topic::Launch,
                 &format!("the agent runs there on its own: process {pid}"),
             );
-            return Ok(Arrival {
-                ready,
-                stages: way.stages,
-            });
+            return Ok(way.stages);
         }
         if states.changed().await.is_err() {
             // Closed by whoever cancels the run, which ends this future too.

@@ -2,9 +2,11 @@
 
 use std::{
     fs, io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use bootstrap::{ArtifactSource, Install, Target};
@@ -18,13 +20,21 @@ use transport::{
     testing::{FaultProxy, KeyKind, KeyPair, TestServer, TestServerOptions},
 };
 
-use crate::{error::DemoError, options::DemoOptions, repository, scenario};
+use crate::{
+    error::DemoError,
+    options::{Audience, DemoOptions},
+    repository, scenario,
+};
 
 /// The host's name in messages.
 const NAME: &str = "demo-host";
 /// The laptop's files in the throwaway folder.
 const KEY: &str = "client-key";
 const KNOWN_HOSTS: &str = "known_hosts";
+/// An address at which nobody listens (tcpmux, RFC 1078).
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+/// Long enough for a person to see that the host is away, and what the screen says about it.
+const ABSENCE: Duration = Duration::from_millis(2500);
 /// The host's folder for temporary files, beside its home.
 const TEMPORARY: &str = "tmp";
 
@@ -38,6 +48,8 @@ pub(crate) struct Host {
     pub(crate) proxy: FaultProxy,
     /// What the agent on the host talks to.
     pub(crate) model: ScriptedModel,
+    /// For whom it is.
+    pub(crate) audience: Audience,
 }
 
 impl Host {
@@ -47,7 +59,7 @@ impl Host {
         let (folder, path, key) = stdx::task::blocking(move || prepare(&temporary)).await?;
         let model = start_model(scope).await?;
         let config = path.join("home/.reasonix/config.toml");
-        let text = config_text(&model.base_url());
+        let text = config_text(&model.base_url(), options.audience);
         write(&config, text).await?;
         let server = start_server(&path, &key, &options.search_path).await?;
         let proxy = FaultProxy::start(server.address())
@@ -64,6 +76,7 @@ impl Host {
             server,
             proxy,
             model,
+            audience: options.audience,
         })
     }
 
@@ -118,6 +131,25 @@ impl Host {
             prompter: Arc::new(DenyAll),
             timings: Timings::default(),
             state_dir: None,
+        }
+    }
+
+    /// Cuts the connection; new ones are refused until [`Host::return_again`].
+    pub(crate) fn vanish(&self) {
+        self.proxy.retarget(NOWHERE);
+        self.proxy.cut();
+    }
+
+    /// Lets the host be reached again.
+    pub(crate) fn return_again(&self) {
+        self.proxy.retarget(self.server.address());
+    }
+
+    /// Gives how long it stays away after a cut.
+    pub(crate) fn absence(&self) -> Duration {
+        match self.audience {
+            Audience::Readers => Duration::ZERO,
+            Audience::Person => ABSENCE,
         }
     }
 
@@ -191,7 +223,11 @@ async fn start_server(path: &Path, key: &KeyPair, search_path: &str) -> Result<T
         .map_err(|error| failed("the SSH server", error))
 }
 
-fn config_text(base_url: &str) -> String {
+fn config_text(base_url: &str, audience: Audience) -> String {
+    let permissions = match audience {
+        Audience::Readers => "",
+        Audience::Person => "[permissions]\nask = [\"Edit\"]\n\n",
+    };
     format!(
         "# The configuration of a throwaway host.\n\
          default_model = \"demo\"\n\n\
@@ -201,6 +237,7 @@ fn config_text(base_url: &str) -> String {
          [sandbox]\n\
          # Commands are confined on a real host; this one is gone in a few seconds.\n\
          bash = \"off\"\n\n\
+         {permissions}\
          [[providers]]\n\
          name = \"demo\"\n\
          kind = \"openai\"\n\

@@ -4,6 +4,15 @@ use std::{path::PathBuf, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
+/// For whom the demo plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Readers of lines: nothing is asked, and the connection is back as soon as it can be.
+    Readers,
+    /// A person at a screen, who approves the change and sees the connection away for a few seconds.
+    Person,
+}
+
 /// What the demo needs to know of the process that runs it.
 #[derive(Debug, Clone)]
 pub struct DemoOptions {
@@ -17,12 +26,14 @@ pub struct DemoOptions {
     pub search_path: String,
     /// How long the whole run may take, cleaning up included.
     pub deadline: Duration,
+    /// For whom it plays.
+    pub audience: Audience,
     /// Ends the run early; what was started is stopped and removed all the same.
     pub token: CancellationToken,
 }
 
 impl DemoOptions {
-    /// States what differs between callers: 30 s, the usual `PATH`, and a token that nobody cancels.
+    /// States what differs between callers: 30 s, the usual `PATH`, readers, and a token that nobody cancels.
     #[must_use]
     pub fn new(program: PathBuf, version: impl Into<String>, temporary: PathBuf) -> Self {
         Self {
@@ -31,6 +42,7 @@ impl DemoOptions {
             temporary,
             search_path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
             deadline: Duration::from_secs(30),
+            audience: Audience::Readers,
             token: CancellationToken::new(),
         }
     }

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use link::{Link, LinkState};
 use tokio::sync::watch;
-use transport::testing::FaultProxy;
+
+use crate::host::Host;
 
 /// How often the proxy's counter is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -40,29 +41,39 @@ pub(crate) enum Change {
 /// A cut connection.
 pub(crate) struct Waiting {
     cut: Instant,
+    /// Whether the host can be reached meanwhile.
+    way: Way,
     /// Connections that the proxy had seen before.
     before: u64,
     noticed: Option<Duration>,
     states: watch::Receiver<LinkState>,
 }
 
+/// Whether the host can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Closed,
+    Open,
+}
+
 impl Outage {
     /// Cuts the connection.
-    pub(crate) fn begin(proxy: &FaultProxy, link: &Link) -> Self {
+    pub(crate) fn begin(host: &Host, link: &Link) -> Self {
         let waiting = Waiting {
             cut: stdx::clock::monotonic(),
-            before: proxy.connections(),
+            way: Way::Closed,
+            before: host.proxy.connections(),
             noticed: None,
             states: link.states(),
         };
-        proxy.cut();
+        host.vanish();
         Self::Now(waiting)
     }
 
     /// Waits for the next change; for ever when none is due. Dropping the future loses nothing.
-    pub(crate) async fn change(&mut self, proxy: &FaultProxy) -> Change {
+    pub(crate) async fn change(&mut self, host: &Host) -> Change {
         let change = match self {
-            Self::Now(waiting) => waiting.change(proxy).await,
+            Self::Now(waiting) => waiting.change(host).await,
             Self::Ahead | Self::Over(_) => std::future::pending().await,
         };
         if let Change::Back(times) = change {
@@ -73,11 +84,15 @@ impl Outage {
 }
 
 impl Waiting {
-    async fn change(&mut self, proxy: &FaultProxy) -> Change {
+    async fn change(&mut self, host: &Host) -> Change {
         loop {
+            if self.way == Way::Closed && self.cut.elapsed() >= host.absence() {
+                self.way = Way::Open;
+                host.return_again();
+            }
             // A new connection proves that the old one was given up, however short the states in between were.
             let is_live = self.states.borrow_and_update().is_live();
-            let is_redialled = proxy.connections() > self.before;
+            let is_redialled = host.proxy.connections() > self.before;
             match self.noticed {
                 None if !is_live || is_redialled => {
                     let noticed = self.cut.elapsed();

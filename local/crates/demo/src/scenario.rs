@@ -26,6 +26,17 @@ const AFTER: &str = "was cut, and nobody had to do anything about it. The agent 
     writes every event to its log there before it sends it. So it simply went on, and when the connection came back, \
     your side asked for everything after the last event it had seen. Nothing is lost, and nothing is shown twice.";
 
+/// What the test prints when the mistake is mended.
+const PASSES: &str = "ok    2 + 3 = 5";
+/// What is said when the person does not approve the change.
+const REFUSED: &str =
+    "You said no, so add.sh stays as it is. To see the rest, start the demo again and say yes.";
+/// What is said to whatever else is asked.
+const ENDING: &str = "I only follow a script, and it is at its end. To work with a real model on a host of yours: \
+    reasonix remote add";
+/// How often.
+const ENDINGS: usize = 50;
+
 /// Gives the last answer in full.
 pub(crate) fn explanation() -> String {
     format!("{BEFORE}{AFTER}")
@@ -36,7 +47,7 @@ pub(crate) fn scenario() -> Scenario {
     let mut scenario = Scenario::new().delay_ms(WORD);
     MODEL.clone_into(&mut scenario.model);
     let test = json!({"command": TEST});
-    scenario
+    let scenario = scenario
         .reply(Reply::new().say("I run the test first.").call("bash", &test))
         .reply(
             Reply::new()
@@ -48,7 +59,12 @@ pub(crate) fn scenario() -> Scenario {
             &json!({"path": SCRIPT, "old_string": WRONG, "new_string": RIGHT}),
         ))
         .reply(Reply::new().say("And again:").call("bash", &test))
-        .reply(Reply::new().say(BEFORE).gate(GATE).say(AFTER))
+        .reply(Reply::new().say(BEFORE).gate(GATE).say(AFTER).when(PASSES));
+    (0..ENDINGS).fold(scenario, |scenario, _| {
+        scenario
+            .reply(Reply::new().say(REFUSED).when("blocked: "))
+            .reply(Reply::new().say(ENDING))
+    })
 }
 
 #[cfg(test)]
@@ -61,8 +77,11 @@ mod tests {
     fn the_cut_is_before_the_gate_and_after_every_earlier_text() {
         assert!(CUT_AFTER < BEFORE.len());
         let replies = scenario().replies;
-        let (_, earlier) = replies.split_last().unwrap();
-        for part in earlier.iter().flat_map(|reply| &reply.parts) {
+        let others = replies
+            .iter()
+            .filter(|reply| !reply.parts.contains(&Part::Gate(GATE.to_owned())));
+        assert_eq!(others.clone().count(), replies.len() - 1);
+        for part in others.flat_map(|reply| &reply.parts) {
             if let Part::Say(text) = part {
                 assert!(text.len() < CUT_AFTER, "{text}");
             }

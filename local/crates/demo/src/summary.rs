@@ -23,6 +23,11 @@ impl Stage {
             what: what.into(),
         }
     }
+
+    /// States how long the checks took.
+    pub(crate) fn check(took: Duration) -> Self {
+        Self::new("check", took, "the host's log, and the test over SSH")
+    }
 }
 
 /// The end of a run in which everything was as it should be.

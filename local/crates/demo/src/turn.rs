@@ -12,8 +12,10 @@ use crate::{
     ledger::Ledger,
     line::Topic,
     narrator::Narrator,
+    options::Audience,
     outage::{Change, Outage, Times},
     scenario,
+    summary::Stage,
 };
 
 /// How long a stream that failed rests before it is asked for again.
@@ -31,6 +33,20 @@ pub(crate) struct Done {
     pub(crate) outage: Times,
 }
 
+/// Gives the parts of a turn for the summary.
+pub(crate) fn stages(done: &Done) -> [Stage; 3] {
+    let Times { noticed, back } = done.outage;
+    [
+        Stage::new(
+            "turn",
+            done.took,
+            "from the request to the end, the outage included",
+        ),
+        Stage::new("cut", noticed, "from the cut to its being noticed"),
+        Stage::new("reconnected", back, "from the cut to the agent's answering again"),
+    ]
+}
+
 /// Asks for the work and follows it to its end. `view` has seen nothing yet.
 pub(crate) async fn play(
     host: &Host,
@@ -41,6 +57,22 @@ pub(crate) async fn play(
     let begun = stdx::clock::monotonic();
     narrator.say(Topic::You, scenario::REQUEST);
     let turn = submit(&view).await?;
+    let done = follow(host, link, view, turn, narrator).await?;
+    Ok(Done {
+        took: begun.elapsed(),
+        ..done
+    })
+}
+
+/// Follows a turn that is asked for elsewhere to its end, and cuts the connection on the way.
+pub(crate) async fn follow(
+    host: &Host,
+    link: &Link,
+    view: SessionView,
+    turn: TurnId,
+    narrator: &mut Narrator<'_>,
+) -> Result<Done, DemoError> {
+    let begun = stdx::clock::monotonic();
     let mut follow = Follow {
         host,
         link,
@@ -90,15 +122,23 @@ struct Follow<'a, 'b> {
 impl Follow<'_, '_> {
     async fn run(&mut self) -> Result<Times, DemoError> {
         loop {
-            let is_over = is_completed(self.view.snapshot(), self.turn)?;
-            if let (true, Outage::Over(times)) = (is_over, &self.outage) {
-                let times = *times;
-                check_answer(self.view.snapshot())?;
-                return Ok(times);
+            let is_over = is_completed(self.view.snapshot(), self.turn, self.host.audience)?;
+            match &self.outage {
+                Outage::Over(times) if is_over => {
+                    let times = *times;
+                    check_answer(self.view.snapshot())?;
+                    return Ok(times);
+                }
+                Outage::Ahead if is_over => {
+                    return Err(DemoError::Turn(
+                        "it ended before the connection was cut".to_owned(),
+                    ));
+                }
+                _ => {}
             }
             tokio::select! {
                 biased;
-                change = self.outage.change(&self.host.proxy) => self.changed(change),
+                change = self.outage.change(self.host) => self.changed(change),
                 update = next(&mut self.view, self.link) => self.apply(&update?),
             }
         }
@@ -111,7 +151,7 @@ impl Follow<'_, '_> {
         if matches!(self.outage, Outage::Ahead) && newest_text(state).len() >= scenario::CUT_AFTER {
             self.narrator
                 .say(Topic::Cut, "--- the SSH connection is cut, in mid-sentence ---");
-            self.outage = Outage::begin(&self.host.proxy, self.link);
+            self.outage = Outage::begin(self.host, self.link);
         }
     }
 
@@ -157,9 +197,9 @@ async fn next(view: &mut SessionView, link: &Link) -> Result<Update, DemoError> 
     }
 }
 
-/// Says whether the turn completed; any other end, and any question, is an error.
-fn is_completed(state: &Snapshot, turn: TurnId) -> Result<bool, DemoError> {
-    if let Some(prompt) = state.prompts.first() {
+/// Says whether the turn completed; any other end is an error, and any question that nobody is there to answer.
+fn is_completed(state: &Snapshot, turn: TurnId, audience: Audience) -> Result<bool, DemoError> {
+    if let (Audience::Readers, Some(prompt)) = (audience, state.prompts.first()) {
         let what = format!(
             "it asks for permission to run {} {:?}",
             prompt.tool, prompt.subject
@@ -223,18 +263,18 @@ mod tests {
 
     #[test]
     fn only_a_completed_turn_is_an_end_and_everything_else_is_said() {
-        assert!(!is_completed(&state([]), TURN).unwrap());
-        assert!(is_completed(&ended(Outcome::Completed), TURN).unwrap());
-        assert!(!is_completed(&ended(Outcome::Completed), TurnId(2)).unwrap());
+        assert!(!is_completed(&state([]), TURN, Audience::Readers).unwrap());
+        assert!(is_completed(&ended(Outcome::Completed), TURN, Audience::Readers).unwrap());
+        assert!(!is_completed(&ended(Outcome::Completed), TurnId(2), Audience::Readers).unwrap());
         for outcome in [Outcome::Cancelled, Outcome::Interrupted, Outcome::Unknown] {
-            is_completed(&ended(outcome), TURN).unwrap_err();
+            is_completed(&ended(outcome), TURN, Audience::Readers).unwrap_err();
         }
         let failed = Outcome::Failed {
             kind: "model_refused".to_owned(),
             message: "no reply left".to_owned(),
             hint: None,
         };
-        let error = is_completed(&ended(failed), TURN).unwrap_err();
+        let error = is_completed(&ended(failed), TURN, Audience::Readers).unwrap_err();
         assert_eq!(error.to_string(), "the turn did not complete: no reply left");
         let mut asks = state([]);
         asks.prompts.push(OpenPrompt {
@@ -247,8 +287,14 @@ mod tests {
             scope: None,
             kind: protocol::PromptKind::default(),
         });
-        let error = is_completed(&asks, TURN).unwrap_err().to_string();
+        let error = is_completed(&asks, TURN, Audience::Readers)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("bash") && error.contains("rm x"), "{error}");
+        assert!(
+            !is_completed(&asks, TURN, Audience::Person).unwrap(),
+            "a person answers"
+        );
     }
 
     #[test]

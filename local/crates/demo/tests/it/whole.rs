@@ -7,7 +7,7 @@ use demo::{DemoError, DemoOptions, Line, Summary, Topic};
 use crate::program::reasonix;
 
 /// Far more than a run needs, since a debug build on a busy machine takes its time to be uploaded.
-const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 fn options(temporary: &Path) -> DemoOptions {
     DemoOptions {
@@ -28,7 +28,7 @@ async fn run(options: DemoOptions, mut each: impl FnMut(&Line)) -> (Result<Summa
 }
 
 /// Nothing is left: no folder, and no process that runs a program from it.
-fn assert_clean(temporary: &Path) {
+pub(crate) fn assert_clean(temporary: &Path) {
     let left: Vec<_> = fs::read_dir(temporary).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
     let temporary = temporary.canonicalize().unwrap();
