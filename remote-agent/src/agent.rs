@@ -100,6 +100,7 @@ impl Agent {
             user_home: options.user_home.clone(),
             home: options.home.clone(),
         };
+        sweep(&host.temp, &scope);
         let manager = Manager::start(ManagerOptions {
             hello,
             sessions,
@@ -155,6 +156,17 @@ impl Agent {
     pub async fn close(&self) {
         self.scope.close(GRACE).await;
     }
+}
+
+/// Removes, beside everything else, the temporary folders of agents that were killed.
+fn sweep(parent: &AbsPath, scope: &Scope) {
+    let parent = parent.to_path_buf();
+    let folders = [sandbox::PRIVATE_TMP, tools::SHELL_FOLDER];
+    // Owned by the scope.
+    drop(scope.spawn(async move {
+        let swept = stdx::task::blocking(move || stdx::private_folder::sweep(&parent, &folders)).await;
+        tracing::debug!(swept, "temporary folders of dead agents");
+    }));
 }
 
 /// Gives the preset of the settings in the wire's terms.

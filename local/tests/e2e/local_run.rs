@@ -162,3 +162,20 @@ async fn a_session_is_found_by_the_beginning_of_its_id() {
         "{list:#?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_run_left_among_the_temporary_files_goes_with_the_next_start() {
+    let scenario = Scenario::new()
+        .call("bash", &json!({"command": "echo kept > /dev/null"}))
+        .reply(Reply::new().gate("held").say("Done."))
+        .say("Done again.");
+    let rig = LocalRig::new(scenario).await;
+    let mut run = rig.command(&["run", "do it"]).spawn().unwrap();
+    rig.held("held").await;
+    let left = || fs::read_dir(rig.temp()).unwrap().count();
+    assert!(left() > 0, "a command has had its folder");
+    run.kill().await.unwrap();
+    assert!(left() > 0, "a kill leaves no time for cleaning up");
+    rig.task(&[]).await.ok();
+    rig.left_nothing();
+}

@@ -46,4 +46,4 @@ pub use locale::Locales;
 pub use outcome::{Background, End, Outcome};
 pub use platform::ProcessInfo;
 pub use policy::{Mode, Network, Policy};
-pub use session::{Sandbox, SandboxOptions};
+pub use session::{PRIVATE_TMP, Sandbox, SandboxOptions};

@@ -9,8 +9,7 @@ use std::{
 };
 
 use process_wrap::tokio::{CommandWrap, ProcessSession};
-use stdx::{AbsPath, task::Scope};
-use tempfile::TempDir;
+use stdx::{AbsPath, PrivateFolder, task::Scope};
 use tokio::net::unix::pipe;
 
 use crate::{
@@ -23,6 +22,9 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// The longest script that every system passes as one argument (`MAX_ARG_STRLEN` of Linux, with its final NUL).
 const MAX_SCRIPT: usize = 128 * 1024 - 1;
+
+/// What the name of a session's private temporary folder begins with.
+pub const PRIVATE_TMP: &str = "reasonix-session-tmp-";
 
 /// What a sandbox is made from.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ pub struct Sandbox {
     shell: Shell,
     temp_parent: AbsPath,
     scope: Scope,
-    private_tmp: Mutex<Option<Arc<TempDir>>>,
+    private_tmp: Mutex<Option<Arc<PrivateFolder>>>,
     jobs: Jobs,
 }
 
@@ -154,19 +156,16 @@ impl Sandbox {
         stdx::task::blocking(move || plan(command, &policy, shell, confined_by, private_tmp.path())).await
     }
 
-    fn private_tmp(&self) -> Result<Arc<TempDir>, SandboxError> {
+    fn private_tmp(&self) -> Result<Arc<PrivateFolder>, SandboxError> {
         let mut folder = self.private_tmp.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = &*folder {
             return Ok(Arc::clone(folder));
         }
         let parent = self.temp_parent.as_path();
-        let made = tempfile::Builder::new()
-            .prefix("reasonix-session-tmp-")
-            .tempdir_in(parent)
-            .map_err(|source| SandboxError::PrivateTmp {
-                parent: parent.to_owned(),
-                source,
-            })?;
+        let made = PrivateFolder::create(parent, PRIVATE_TMP).map_err(|source| SandboxError::PrivateTmp {
+            parent: parent.to_owned(),
+            source,
+        })?;
         Ok(Arc::clone(folder.insert(Arc::new(made))))
     }
 }

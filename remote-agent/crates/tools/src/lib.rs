@@ -41,5 +41,5 @@ pub use error::ToolError;
 pub use observed::Observed;
 pub use output::MAX_CONTENT;
 pub use registry::{Registry, Rejection};
-pub use shell_state::ShellState;
+pub use shell_state::{SHELL_FOLDER, ShellState};
 pub use tool::{BoxFuture, PathSubject, Subject, Tool, ToolResult};

@@ -14,8 +14,10 @@ use std::{
 
 use rustix::fs::OFlags;
 use sandbox::{Environment, Mode};
-use stdx::AbsPath;
-use tempfile::TempDir;
+use stdx::{AbsPath, PrivateFolder};
+
+/// What the name of a shell's private folder begins with.
+pub const SHELL_FOLDER: &str = "reasonix-shell-";
 
 /// The largest state that is taken over, in bytes; systems pass no larger environment.
 const MAX_STATE: u64 = 4 * 1024 * 1024;
@@ -32,7 +34,7 @@ pub struct ShellState {
 
 #[derive(Debug, Default)]
 struct Inner {
-    folder: Option<Arc<TempDir>>,
+    folder: Option<Arc<PrivateFolder>>,
     snapshot: Option<Snapshot>,
     calls: u64,
 }
@@ -52,7 +54,7 @@ pub(crate) struct Slot {
     pub(crate) folder: AbsPath,
     pub(crate) file: PathBuf,
     /// Keeps the folder until the command has ended.
-    _owner: Arc<TempDir>,
+    _owner: Arc<PrivateFolder>,
 }
 
 impl ShellState {
@@ -93,9 +95,7 @@ impl ShellState {
         let owner = match &inner.folder {
             Some(folder) => Arc::clone(folder),
             None => {
-                let made = tempfile::Builder::new()
-                    .prefix("reasonix-shell-")
-                    .tempdir_in(&self.temp_parent)?;
+                let made = PrivateFolder::create(self.temp_parent.as_path(), SHELL_FOLDER)?;
                 Arc::clone(inner.folder.insert(Arc::new(made)))
             }
         };
