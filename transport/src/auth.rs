@@ -28,6 +28,8 @@ pub struct Login {
     pub methods: Vec<String>,
     /// Whether the host asked something that may be a one-time factor: nothing may log in again on its own then.
     pub one_time_factor: bool,
+    /// The public key as in `authorized_keys`, if that alone was enough.
+    pub key: Option<String>,
 }
 
 /// What one try of a method led to.
@@ -155,21 +157,14 @@ pub(crate) async fn login(
         notes: Vec::new(),
         agent_keys_offered: 0,
     };
-    let mut login = Login::default();
-    // The answer to "none" lists what the host takes; it does not count as an attempt.
-    let user = cx.user().to_owned();
-    let first = cx.asker.clone().answered(cx.handle.authenticate_none(user)).await;
-    let mut remaining = match first.map(|result| result.map(Tried::from)) {
-        Ok(Ok(Tried::Success)) => {
-            login.methods.push("none".into());
-            return Ok(login);
-        }
-        Ok(Ok(Tried::Partial(methods) | Tried::Failure(methods))) if !methods.is_empty() => methods,
-        _ => return Err(cx.lost().await),
-    };
     let mut methods = Methods {
         keys: Offers::collect(&mut cx).await,
         rounds: Rounds::default(),
+    };
+    let first = first_step(&mut cx, &mut methods.keys, options.first_key.as_deref()).await?;
+    let (mut remaining, mut login) = match first {
+        First::LoggedIn(login) => return Ok(login),
+        First::Wanted(remaining, login) => (remaining, login),
     };
     let mut unanswered: Option<String> = None;
     loop {
@@ -186,6 +181,7 @@ pub(crate) async fn login(
         match tried {
             Tried::Success => {
                 login.methods.push(name(method));
+                login.key = methods.keys.last_if_alone(&login);
                 return Ok(login);
             }
             Tried::Partial(next) => {
@@ -207,6 +203,51 @@ pub(crate) async fn login(
                 methods.rounds.give_up(method);
             }
         }
+    }
+}
+
+/// How far the first step led.
+enum First {
+    LoggedIn(Login),
+    /// What the host takes next, and what is done.
+    Wanted(MethodSet, Login),
+}
+
+/// Offers the key that was enough the last time, or asks what the host takes.
+async fn first_step(cx: &mut Context<'_>, keys: &mut Offers, key: Option<&str>) -> Result<First, Error> {
+    let mut login = Login::default();
+    if key.is_some_and(|key| keys.put_first(key)) {
+        let tried = keys.try_next(cx).await?;
+        if cx.handle.is_closed() {
+            return Err(cx.lost().await);
+        }
+        match tried {
+            Tried::Success => {
+                login.methods.push(name(MethodKind::PublicKey));
+                login.key = keys.last_if_alone(&login);
+                return Ok(First::LoggedIn(login));
+            }
+            Tried::Partial(next) => {
+                login.methods.push(name(MethodKind::PublicKey));
+                return Ok(First::Wanted(next, login));
+            }
+            Tried::Failure(next) => return Ok(First::Wanted(next, login)),
+            // Nothing was offered, so what the host takes is still unknown.
+            Tried::Skipped | Tried::Exhausted | Tried::NeedsPerson(_) => {}
+        }
+    }
+    // The answer to "none" lists what the host takes; it does not count as an attempt.
+    let user = cx.user().to_owned();
+    let first = cx.asker.clone().answered(cx.handle.authenticate_none(user)).await;
+    match first.map(|result| result.map(Tried::from)) {
+        Ok(Ok(Tried::Success)) => {
+            login.methods.push("none".into());
+            Ok(First::LoggedIn(login))
+        }
+        Ok(Ok(Tried::Partial(methods) | Tried::Failure(methods))) if !methods.is_empty() => {
+            Ok(First::Wanted(methods, login))
+        }
+        _ => Err(cx.lost().await),
     }
 }
 

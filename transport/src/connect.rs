@@ -12,7 +12,7 @@ use stdx::task::Scope;
 
 use crate::{
     ConnectOptions, Connection, Error, ErrorKind, HostKeyAnswer, HostKeyQuestion, Prompter, Resolved, Stage,
-    UnknownKeys, auth,
+    Took, UnknownKeys, auth,
     connection::{Established, Handle},
     dial::{Dialed, dial},
     handler::{ClientHandler, Reports},
@@ -35,7 +35,9 @@ pub(crate) async fn connect(
     let known = known_host(resolved, options).await?;
     let mut accepted: Option<(PublicKey, HostKeyAnswer)> = None;
     loop {
+        let begun = stdx::clock::monotonic();
         let dialed = dial(resolved, options, prompter, scope).await?;
+        let connected = stdx::clock::monotonic();
         let accepted_key = accepted.as_ref().map(|(key, _)| key.clone());
         match handshake(resolved, options, prompter, &known, accepted_key, dialed).await? {
             Shaken::Hands(mut open) => {
@@ -43,7 +45,13 @@ pub(crate) async fn connect(
                     // Written only now, when the host has proven that it owns the key.
                     remember(options, &known, key, prompter).await;
                 }
+                let shaken = stdx::clock::monotonic();
                 let login = auth::login(&mut open.handle, &open.reports, resolved, options, prompter).await?;
+                let took = Took {
+                    connect: connected - begun,
+                    handshake: shaken - connected,
+                    login: stdx::clock::monotonic() - shaken,
+                };
                 open.guard.disarm();
                 let (handle, reports, meter, via) =
                     (open.handle, open.reports, open.guard.0.clone(), open.via);
@@ -52,6 +60,7 @@ pub(crate) async fn connect(
                     reports,
                     meter,
                     login,
+                    took,
                     via,
                 };
                 return Ok(Connection::supervise(established, resolved, options, scope));

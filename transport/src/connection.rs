@@ -34,6 +34,9 @@ pub struct ConnectOptions {
     pub secrets: SecretMemory,
     /// Bytes that may pile up for one reader that stands still, before its channel is closed.
     pub backlog_limit: usize,
+    /// The public key, as in [`Login::key`], that logged in alone the last time. It is offered at once, which saves
+    /// asking what the host takes. `None` asks first.
+    pub first_key: Option<String>,
 }
 
 impl Default for ConnectOptions {
@@ -44,6 +47,7 @@ impl Default for ConnectOptions {
             known_hosts: None,
             secrets: SecretMemory::default(),
             backlog_limit: 16 * 1024 * 1024,
+            first_key: None,
         }
     }
 }
@@ -87,6 +91,7 @@ struct Inner {
     meter: Meter,
     scope: Scope,
     login: Login,
+    took: Took,
     limits: Limits,
     /// The connection to the jump host lives as long as this one.
     _via: Option<Connection>,
@@ -98,12 +103,25 @@ struct Limits {
     channel: Duration,
 }
 
+/// How long each part of connecting took. Time in which a person was asked for a secret is part of the login; the
+/// question about a host key is part of nothing, since it is asked between two connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Took {
+    /// Looking up the name, and TCP or the way through proxies.
+    pub connect: Duration,
+    /// Key exchange and the check of the host key.
+    pub handshake: Duration,
+    /// Logging in.
+    pub login: Duration,
+}
+
 /// What [`crate::connect`] hands over once the login succeeded.
 pub(crate) struct Established {
     pub(crate) handle: Handle,
     pub(crate) reports: Arc<Reports>,
     pub(crate) meter: Meter,
     pub(crate) login: Login,
+    pub(crate) took: Took,
     pub(crate) via: Option<Connection>,
 }
 
@@ -147,6 +165,7 @@ impl Connection {
             reports,
             meter,
             login,
+            took,
             via,
         } = established;
         let inner = Arc::new(Inner {
@@ -156,6 +175,7 @@ impl Connection {
             meter,
             scope: scope.child("ssh connection"),
             login,
+            took,
             limits: Limits {
                 backlog: options.backlog_limit,
                 channel: options.deadlines.channel,
@@ -183,6 +203,12 @@ impl Connection {
     #[must_use]
     pub fn login(&self) -> &Login {
         &self.0.login
+    }
+
+    /// Says how long each part of connecting took.
+    #[must_use]
+    pub fn took(&self) -> Took {
+        self.0.took
     }
 
     /// Gives the number of bytes that ever arrived; a caller can tell a busy line from a silent one.

@@ -13,7 +13,8 @@ use tokio::{io::AsyncReadExt, net::TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ConnectOptions, Connection, Error, ErrorKind, Prompter, Proxy, Resolved, Stage, wire::ByteStream,
+    ConnectOptions, Connection, Error, ErrorKind, Prompter, Proxy, Resolved, Stage,
+    wire::{ByteStream, PromptTcp},
 };
 
 /// A byte stream to the host and what has to live as long as it.
@@ -55,7 +56,7 @@ pub(crate) async fn dial(
     let deadline = resolved.connect_timeout.unwrap_or(options.deadlines.connect);
     match &resolved.proxy {
         None => {
-            let stream = Box::new(tcp(resolved, options, deadline).await?);
+            let stream = Box::new(PromptTcp::new(tcp(resolved, options, deadline).await?));
             Ok(Dialed {
                 stream,
                 via: None,
@@ -63,7 +64,11 @@ pub(crate) async fn dial(
             })
         }
         Some(Proxy::Jump(hop)) => {
-            let via = Box::pin(Connection::connect(hop, options, prompter, scope)).await?;
+            let of_hop = ConnectOptions {
+                first_key: None,
+                ..options.clone()
+            };
+            let via = Box::pin(Connection::connect(hop, &of_hop, prompter, scope)).await?;
             let stream = via
                 .open_tcp(&resolved.endpoint.host_name, resolved.endpoint.port)
                 .await

@@ -43,7 +43,7 @@ mod wire;
 
 pub use auth::Login;
 pub use channel::ChannelWriter;
-pub use connection::{ConnectOptions, Connection, Deadlines};
+pub use connection::{ConnectOptions, Connection, Deadlines, Took};
 pub use error::{Error, ErrorKind, Stage};
 pub use exec::{CaptureLimits, Exec, ExecOutput, ExitStatus, ExitWaiter, Output};
 pub use keepalive::KeepaliveOptions;
@@ -51,8 +51,11 @@ pub use prompter::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,
 };
 pub use resolve::{Endpoint, Identity, Proxy, ResolveOptions, Resolved, Source, Trust, UnknownKeys, resolve};
-/// The SFTP client that [`Connection::sftp`] gives.
-pub use russh_sftp::client::SftpSession;
+/// The SFTP client that [`Connection::sftp`] gives, and how its files are opened.
+pub use russh_sftp::{
+    client::SftpSession,
+    protocol::{FileAttributes, OpenFlags},
+};
 pub use secrets::SecretMemory;
 pub use stream::Stream;
 pub use target::Target;

@@ -7,7 +7,7 @@ use russh::keys::{Algorithm, HashAlg, PublicKey};
 use crate::{
     Error, ErrorKind,
     auth::{
-        Context, Tried,
+        Context, Login, Tried,
         agent::Agent,
         key_file::{KeyFile, Unusable},
     },
@@ -34,11 +34,29 @@ impl From<russh::SendError> for SignError {
 pub(crate) struct Offers {
     agent: Option<Agent>,
     queue: VecDeque<Offer>,
+    /// The key that was offered last.
+    last: Option<PublicKey>,
 }
 
 enum Offer {
     InAgent(PublicKey),
     InFile(KeyFile),
+}
+
+impl Offer {
+    fn public(&self) -> &PublicKey {
+        match self {
+            Self::InAgent(key) => key,
+            Self::InFile(file) => &file.public,
+        }
+    }
+}
+
+/// Gives algorithm and key as in `authorized_keys`, without the comment.
+fn in_words(key: &PublicKey) -> Option<String> {
+    let text = key.to_openssh().ok()?;
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    Some(words.join(" "))
 }
 
 impl Offers {
@@ -86,7 +104,27 @@ impl Offers {
             .into_iter()
             .filter(|file| file.has_private_half() && !held.iter().any(|key| same(key, &file.public)));
         queue.extend(unheld.map(Offer::InFile));
-        Self { agent, queue }
+        Self {
+            agent,
+            queue,
+            last: None,
+        }
+    }
+
+    /// Puts a key before all others. `false` when it is not among them.
+    pub(crate) fn put_first(&mut self, key: &str) -> bool {
+        let place = self
+            .queue
+            .iter()
+            .position(|offer| in_words(offer.public()).as_deref() == Some(key));
+        let found = place.and_then(|place| self.queue.remove(place));
+        found.map(|offer| self.queue.push_front(offer)).is_some()
+    }
+
+    /// Gives the key that was offered last, if nothing else was needed to log in.
+    pub(crate) fn last_if_alone(&self, login: &Login) -> Option<String> {
+        let alone = login.methods.len() == 1 && login.methods.iter().all(|method| method == "publickey");
+        self.last.as_ref().filter(|_| alone).and_then(in_words)
     }
 
     /// Offers the next key. A key is offered once per login, also after a partial success.
@@ -104,6 +142,7 @@ impl Offers {
             ));
             return Ok(Tried::Skipped);
         };
+        self.last = Some(public.clone());
         let (user, asker) = (cx.user().to_owned(), cx.asker.clone());
         let result = match (&mut offer, &mut self.agent) {
             (Offer::InAgent(_), Some(agent)) => {

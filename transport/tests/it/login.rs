@@ -343,3 +343,74 @@ async fn a_refused_login_names_what_was_offered() {
         assert!(error.contains(piece), "{piece} in {error}");
     }
 }
+
+#[tokio::test]
+async fn the_key_that_was_enough_is_offered_at_once_the_next_time() {
+    let mut client = Client::new();
+    KeyPair::keygen(&client.path("other"), KeyKind::EcdsaP256, "")
+        .await
+        .unwrap();
+    let server = RealSshd::start(SshdOptions {
+        config: vec!["LogLevel DEBUG1".into()],
+        ..sshd_options(&client)
+    })
+    .await
+    .unwrap();
+    client.trust(&server.known_hosts());
+    let mut resolved = client.resolved(server.address());
+    resolved.identity.files = vec![client.path("other"), client.path("id")];
+    let asked = |method: &str| {
+        server
+            .log()
+            .matches(&format!("service ssh-connection method {method} "))
+            .count()
+    };
+    let login = client.connect(&resolved).await.unwrap().login().clone();
+    // One offer is refused; the other is asked about, then signed.
+    assert_eq!((asked("none"), asked("publickey")), (1, 3));
+    let key = login.key.unwrap();
+    assert!(key.starts_with("ssh-ed25519 "), "{key}");
+
+    client.options.first_key = Some(key.clone());
+    let again = client.connect(&resolved).await.unwrap();
+    assert_eq!(again.login().key.as_ref(), Some(&key));
+    assert_eq!(
+        (asked("none"), asked("publickey")),
+        (1, 5),
+        "asked and signed, no more"
+    );
+
+    // What is remembered may be wrong by now.
+    client.options.first_key = Some("ssh-ed25519 AAAA".into());
+    client.connect(&resolved).await.unwrap();
+    assert_eq!((asked("none"), asked("publickey")), (2, 8));
+    let public = std::fs::read_to_string(client.path("other.pub")).unwrap();
+    let words: Vec<&str> = public.split_whitespace().take(2).collect();
+    client.options.first_key = Some(words.join(" "));
+    client.connect(&resolved).await.unwrap();
+    assert_eq!(
+        (asked("none"), asked("publickey")),
+        (2, 11),
+        "refused, and the host's answer says what it takes"
+    );
+}
+
+#[tokio::test]
+async fn a_first_key_does_not_stand_in_the_way_of_a_password() {
+    let mut client = Client::new();
+    let options = TestServerOptions {
+        authorized_keys: Vec::new(),
+        login: vec![LoginStep::Password("secret".into())],
+        ..server_options(&client)
+    };
+    let server = trusting(&client, options).await;
+    let resolved = client.resolved(server.address());
+    client.options.first_key = Some(client.key.public());
+    let person = Scripted::secrets(&["secret"]);
+    let connection = client.connect_with(&resolved, person).await.unwrap();
+    let login = connection.login();
+    assert_eq!(
+        (login.methods.as_slice(), &login.key),
+        (&["password".to_owned()][..], &None)
+    );
+}

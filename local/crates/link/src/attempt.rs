@@ -17,7 +17,7 @@ use crate::{
     host::{Host, LinkOptions},
     progress::{Doings, Stage},
     prompt::Shown,
-    visits::Visits,
+    visits::{Visit, Visits},
     wire::{NoWire, Route, Switch, Way},
 };
 
@@ -111,6 +111,7 @@ impl Dialer {
             interval: self.options.timings.ping_interval,
             dead_after: self.options.timings.dead_after,
         };
+        ssh.first_key = self.visits.key();
         Connection::connect(&resolved, &ssh, &prompter, &self.scope)
             .await
             .map_err(|error| Error::ssh(doings.now(), error))
@@ -154,7 +155,8 @@ impl Dialer {
                         via,
                         arrival: None,
                     };
-                    return self.arrived(ready, last.socket.clone(), rtt).await.map(Some);
+                    let socket = last.socket.clone();
+                    return self.arrived(connection, ready, socket, rtt).await.map(Some);
                 }
                 (Next::TryBridge, _) => via = Via::Bridge,
                 _ => {
@@ -196,7 +198,7 @@ impl Dialer {
                         via,
                         arrival: Some(found.arrival),
                     };
-                    return self.arrived(ready, socket, rtt).await.map(Ok);
+                    return self.arrived(connection, ready, socket, rtt).await.map(Ok);
                 }
                 Reached::Nobody(error) => return Ok(Err(error)),
                 Reached::Unknown(error) => why = Some(error),
@@ -248,7 +250,13 @@ impl Dialer {
     }
 
     /// Checks who answered, and remembers the visit.
-    async fn arrived(&self, ready: Ready, socket: String, rtt: Duration) -> Result<Attached, Error> {
+    async fn arrived(
+        &self,
+        connection: &Connection,
+        ready: Ready,
+        socket: String,
+        rtt: Duration,
+    ) -> Result<Attached, Error> {
         let host = self.options.host.name();
         let hello = &ready.hello;
         if hello.protocol.common(hello::VERSIONS).is_none() {
@@ -257,14 +265,15 @@ impl Dialer {
         }
         self.check(&host, &hello.identity)?;
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(hello.identity.clone());
-        let visit = LastVisit {
+        let agent = LastVisit {
             socket,
             instance: hello.identity.instance,
             program: ready.program.clone(),
             home: ready.home.clone(),
             via: ready.via,
         };
-        self.visits.remember(visit).await;
+        let key = connection.login().key.clone();
+        self.visits.remember(Visit { agent, key }).await;
         Ok(Attached { ready, rtt })
     }
 

@@ -1,9 +1,12 @@
-//! When to dial again: full jitter, 0.25 s doubling to 30 s, no attempt cap (workbench 5).
+//! When to dial again: at once after the loss of a live link, then full jitter, 0.25 s doubling to 30 s, no attempt cap
+//! (workbench 5).
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(250);
 const LAST: Duration = Duration::from_secs(30);
+/// "At once", and yet long enough that whoever watches sees that it was lost.
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// The schedule of one outage. A fresh one starts from the beginning, so the tenth drop is as quick as the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,6 +24,13 @@ impl Backoff {
             .min(LAST);
         self.attempts = self.attempts.saturating_add(1);
         ceiling.mul_f64(jitter.clamp(0.0, 1.0))
+    }
+
+    /// Counts the loss of a link that was live, and gives the wait before it is dialled again.
+    #[must_use = "the wait is not slept here"]
+    pub(crate) fn after_loss(&mut self) -> Duration {
+        self.attempts = self.attempts.saturating_add(1);
+        AT_ONCE
     }
 
     /// Gives how many attempts were made.

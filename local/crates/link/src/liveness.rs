@@ -103,14 +103,16 @@ impl Liveness {
     }
 }
 
-/// Notices that the machine slept: the time since boot went on while the monotonic time stood still.
+/// Notices that nothing ran here for a while: the machine slept (the time since boot went on while the monotonic time
+/// stood still), or this process was stopped (it was not asked for much longer than it should have been).
 #[derive(Debug)]
 pub(crate) struct WakeDetector {
     monotonic: Instant,
     since_boot: Duration,
 }
 
-/// Clocks drift against each other by far less; a sleep is longer.
+/// Clocks drift against each other by far less; a sleep is longer. A process that gets no processor for so long has
+/// missed as much as one that was stopped.
 const SLEEP: Duration = Duration::from_secs(2);
 
 impl WakeDetector {
@@ -121,12 +123,12 @@ impl WakeDetector {
         }
     }
 
-    /// Takes both clocks and says whether the machine slept since the last time.
+    /// Takes both clocks, at every tick, and says whether nothing ran since the last time.
     pub(crate) fn woke(&mut self, monotonic: Instant, since_boot: Duration) -> bool {
         let awake = monotonic.saturating_duration_since(self.monotonic);
         let all = since_boot.saturating_sub(self.since_boot);
         (self.monotonic, self.since_boot) = (monotonic, since_boot);
-        all.saturating_sub(awake) >= SLEEP
+        all.max(awake) >= SLEEP
     }
 }
 
@@ -207,13 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sleep_wakes() {
+    fn only_a_sleep_or_a_stop_wakes() {
         let start = stdx::clock::monotonic();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut detector = WakeDetector::new(start, Duration::from_secs(100));
         assert!(!detector.woke(at(1), Duration::from_secs(101)));
-        assert!(!detector.woke(at(500), Duration::from_secs(601)));
-        assert!(detector.woke(at(501), Duration::from_secs(4202)));
-        assert!(!detector.woke(at(502), Duration::from_secs(4203)));
+        // The machine slept.
+        assert!(detector.woke(at(2), Duration::from_secs(4202)));
+        assert!(!detector.woke(at(3), Duration::from_secs(4203)));
+        // The process was stopped.
+        assert!(detector.woke(at(503), Duration::from_secs(4703)));
+        assert!(!detector.woke(at(504), Duration::from_secs(4704)));
     }
 }

@@ -145,9 +145,14 @@ pub(crate) struct End {
     pub(crate) line: Line,
     /// The monotonic time.
     pub(crate) at: Instant,
+    /// How long the link had been live; zero when it was not.
+    pub(crate) lived: Duration,
     /// A random number from 0 to 1.
     pub(crate) jitter: f64,
 }
+
+/// How long a link must have been live to be dialled again without a wait: one that comes and goes is not hurried.
+pub(crate) const STEADY: Duration = Duration::from_secs(1);
 
 /// What is left of the SSH connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,7 +289,11 @@ impl Machine {
             self.state = LinkState::Failed(end.cause);
             return vec![Effect::HangUp];
         }
-        let wait = self.backoff.next(end.jitter);
+        let wait = if self.state.is_live() && end.lived >= STEADY {
+            self.backoff.after_loss()
+        } else {
+            self.backoff.next(end.jitter)
+        };
         self.state = LinkState::Waiting {
             next_try: end.at + wait,
             cause: end.cause,

@@ -83,6 +83,8 @@ struct Pulse {
     next_ping: Instant,
     wakes: WakeDetector,
     liveness: Option<Liveness>,
+    /// When the link became live.
+    live_since: Instant,
 }
 
 enum Happened {
@@ -118,6 +120,7 @@ impl Supervisor {
                 next_ping: now,
                 wakes: WakeDetector::new(now, stdx::clock::since_boot()),
                 liveness: None,
+                live_since: now,
             },
         }
     }
@@ -187,7 +190,9 @@ impl Supervisor {
             (Ok(attached), Some(connection)) => {
                 let signs = self.signs(connection);
                 self.pulse.liveness = Some(Liveness::new(self.dialer.options.timings, signs));
-                self.pulse.next_ping = stdx::clock::monotonic() + self.dialer.options.timings.ping_interval;
+                let now = stdx::clock::monotonic();
+                self.pulse.live_since = now;
+                self.pulse.next_ping = now + self.dialer.options.timings.ping_interval;
                 self.jobs.closed = Some(Box::pin(connection.closed()));
                 self.published.ready.send_replace(Some(attached.ready));
                 self.step(Input::Attached { rtt: attached.rtt });
@@ -242,7 +247,7 @@ impl Supervisor {
         let now = stdx::clock::monotonic();
         let passed = now.saturating_duration_since(std::mem::replace(&mut self.pulse.last_tick, now));
         if self.pulse.wakes.woke(now, stdx::clock::since_boot()) {
-            tracing::info!("the machine slept");
+            tracing::info!("the machine slept, or this process was stopped");
             self.step(Input::Woke);
         }
         let (LinkState::Live { health, .. }, Some(connection)) = (&self.machine.state, &self.connection)
@@ -299,10 +304,17 @@ impl Supervisor {
 
     fn ended(&mut self, cause: Error, line: Line) {
         tracing::info!(%cause, ?line, "the link is not live");
+        let at = stdx::clock::monotonic();
+        let lived = if self.machine.state.is_live() {
+            at.saturating_duration_since(self.pulse.live_since)
+        } else {
+            Duration::ZERO
+        };
         self.step(Input::Ended(End {
             cause,
             line,
-            at: stdx::clock::monotonic(),
+            at,
+            lived,
             jitter: jitter(),
         }));
     }

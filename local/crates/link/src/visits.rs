@@ -10,6 +10,7 @@ use std::{
 };
 
 use bootstrap::LastVisit;
+use serde::{Deserialize, Serialize};
 use transport::Endpoint;
 
 /// Longest file name that every file system takes, in bytes.
@@ -29,7 +30,17 @@ pub(crate) struct Visits {
 struct Slot {
     /// Where it is kept, once the host is resolved.
     file: Option<PathBuf>,
-    last: Option<LastVisit>,
+    last: Option<Visit>,
+}
+
+/// A visit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Visit {
+    #[serde(flatten)]
+    pub(crate) agent: LastVisit,
+    /// The public key that logged in alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
 }
 
 impl Visits {
@@ -60,17 +71,19 @@ impl Visits {
     }
 
     pub(crate) fn last(&self) -> Option<LastVisit> {
-        self.with(|slot| slot.last.clone())
+        self.with(|slot| slot.last.as_ref().map(|visit| visit.agent.clone()))
+    }
+
+    /// Gives the public key that logged in alone.
+    pub(crate) fn key(&self) -> Option<String> {
+        self.with(|slot| slot.last.as_ref()?.key.clone())
     }
 
     /// Remembers a visit. Failing to is logged, not fatal.
-    pub(crate) async fn remember(&self, visit: LastVisit) {
-        if self.last().as_ref() == Some(&visit) {
-            return;
-        }
+    pub(crate) async fn remember(&self, visit: Visit) {
         let file = self.with(|slot| {
-            slot.last = Some(visit.clone());
-            slot.file.clone()
+            let known = slot.last.replace(visit.clone());
+            slot.file.clone().filter(|_| known.as_ref() != Some(&visit))
         });
         let Some(file) = file else { return };
         let path = file.clone();
@@ -107,7 +120,7 @@ fn plain(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-fn read(file: &Path) -> Option<LastVisit> {
+fn read(file: &Path) -> Option<Visit> {
     let is_small = fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= LONGEST_FILE);
     let content = is_small.then(|| fs::read(file).ok()).flatten()?;
     match serde_json::from_slice(&content) {
@@ -119,7 +132,7 @@ fn read(file: &Path) -> Option<LastVisit> {
     }
 }
 
-fn write(file: &Path, visit: &LastVisit) -> io::Result<()> {
+fn write(file: &Path, visit: &Visit) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
@@ -143,13 +156,17 @@ mod tests {
         }
     }
 
-    fn visit() -> LastVisit {
-        LastVisit {
+    fn visit() -> Visit {
+        let agent = LastVisit {
             socket: "/tmp/s".into(),
             instance: InstanceId::fresh(),
             program: "/p".into(),
             home: None,
             via: Via::Bridge,
+        };
+        Visit {
+            agent,
+            key: Some("ssh-ed25519 AAAA".into()),
         }
     }
 
@@ -184,7 +201,15 @@ mod tests {
 
         let later = Visits::new(Some(state), None);
         later.begin(&here).await;
-        assert_eq!(later.last(), Some(visit));
+        assert_eq!(
+            (later.last(), later.key()),
+            (Some(visit.agent.clone()), visit.key)
+        );
+        // A file of before keys were remembered.
+        fs::write(&file, serde_json::to_vec(&visit.agent).unwrap()).unwrap();
+        let old = Visits::new(file.parent().map(Path::to_path_buf), None);
+        old.begin(&here).await;
+        assert_eq!((old.last(), old.key()), (Some(visit.agent), None));
         later.begin(&endpoint("me", "other")).await;
         assert_eq!(later.last(), None);
         fs::write(&file, "{").unwrap();
@@ -199,6 +224,6 @@ mod tests {
         let visit = visit();
         visits.remember(visit.clone()).await;
         visits.begin(&endpoint("me", "box")).await;
-        assert_eq!(visits.last(), Some(visit));
+        assert_eq!(visits.last(), Some(visit.agent));
     }
 }

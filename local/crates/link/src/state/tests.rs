@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::ErrorKind;
+use crate::{backoff::AT_ONCE, error::ErrorKind};
 
 fn lost() -> Error {
     Error::new(Stage::Live, "box", ErrorKind::Silent(Duration::from_secs(60)))
@@ -18,6 +18,18 @@ fn end(cause: Error, line: Line) -> Input {
         cause,
         line,
         at: stdx::clock::monotonic(),
+        lived: Duration::ZERO,
+        jitter: 1.0,
+    })
+}
+
+/// The end of a link that had been live for this long.
+fn end_after(lived: Duration) -> Input {
+    Input::Ended(End {
+        cause: lost(),
+        line: Line::Gone,
+        at: stdx::clock::monotonic(),
+        lived,
         jitter: 1.0,
     })
 }
@@ -170,18 +182,44 @@ fn waking_up_and_stopping() {
 fn the_tenth_drop_is_as_quick_as_the_first() {
     let mut inputs = vec![Input::Retry];
     for _ in 0..10 {
-        inputs.extend([
-            Input::Attached { rtt: RTT },
-            end(lost(), Line::Gone),
-            Input::Timer,
-        ]);
+        inputs.extend([ATTACHED, end_after(STEADY), Input::Timer]);
     }
-    let (_, effects) = run(&inputs);
-    let waits: Vec<_> = effects
-        .iter()
-        .filter(|effect| matches!(effect, Effect::Arm(_)))
-        .collect();
-    assert_eq!(waits, vec![&Effect::Arm(Duration::from_millis(250)); 10]);
+    assert_eq!(waits(&inputs), [AT_ONCE; 10]);
+}
+
+#[test]
+fn only_the_first_try_after_a_loss_comes_at_once_and_a_link_that_comes_and_goes_waits() {
+    let again = || end(lost(), Line::Gone);
+    let drop_then_fail = [
+        Input::Retry,
+        ATTACHED,
+        end_after(STEADY),
+        Input::Timer,
+        again(),
+        Input::Timer,
+        again(),
+    ];
+    let ms = Duration::from_millis;
+    assert_eq!(waits(&drop_then_fail), [AT_ONCE, ms(500), ms(1000)]);
+    let flapping = [
+        Input::Retry,
+        ATTACHED,
+        end_after(STEADY / 2),
+        Input::Timer,
+        ATTACHED,
+        end_after(STEADY / 2),
+    ];
+    assert_eq!(waits(&flapping), [ms(250), ms(250)]);
+}
+
+/// Gives the waits that inputs lead to.
+fn waits(inputs: &[Input]) -> Vec<Duration> {
+    let (_, effects) = run(inputs);
+    let wait = |effect: &Effect| match effect {
+        Effect::Arm(wait) => Some(*wait),
+        _ => None,
+    };
+    effects.iter().filter_map(wait).collect()
 }
 
 #[test]
