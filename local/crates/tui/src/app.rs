@@ -1,9 +1,35 @@
-//! The loop of the screen.
+//! The loop of the screen: something happens, the model takes it in, what follows is done, what changed is drawn.
 
-use link::AgentLink;
-use stdx::task::Scope;
+use std::{io, path::PathBuf, time::Instant};
 
-use crate::{Ending, Error, Questions, TuiOptions};
+use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyModifiers};
+use futures_util::{FutureExt as _, StreamExt as _};
+use link::{AgentLink, LinkState};
+use stdx::{clock::monotonic, task::Scope};
+use tokio::sync::{mpsc, watch};
+
+use crate::{
+    Ending, Error, Question, Questions, TuiOptions, Why,
+    effects::Effect,
+    model::Model,
+    msg::Msg,
+    pace::Pace,
+    panes::{
+        composer::{History, burst},
+        status,
+    },
+    runner::Runner,
+    signals::{Signal, Signals},
+    terminal::Terminal,
+    update, view,
+};
+
+/// How many messages of tasks may wait. Who finds it full waits, and with it the agent's stream.
+const WAITING: usize = 256;
+/// How many terminal events are taken in before the screen is drawn again.
+const TOGETHER: usize = 256;
+/// How many lines of the transcript are left on the normal screen.
+const TAIL: usize = 40;
 
 /// Shows the screen until the person leaves, and restores the terminal on every way out.
 ///
@@ -17,6 +43,318 @@ pub async fn run(
     options: TuiOptions,
     scope: &Scope,
 ) -> Result<Ending, Error> {
-    let _unread = (link, questions, options, scope);
-    Err(Error::Terminal(std::io::Error::other("not drawn yet")))
+    let scope = scope.child("screen");
+    let signals = Signals::new().map_err(Error::Terminal)?;
+    let terminal = Terminal::enter(options.mouse).map_err(Error::Terminal)?;
+    let (sender, messages) = mpsc::channel(WAITING);
+    let states = link.states();
+    let state = states.borrow().clone();
+    let host = link.host().map(str::to_owned);
+    let history = load_history(options.history_file.clone()).await;
+    let model = Model::new(&options, history, host, state, terminal.size(), monotonic());
+    let mut app = App {
+        model,
+        runner: Runner::new(link, options.history_file, sender, &scope),
+        terminal,
+        pace: Pace::default(),
+        why: None,
+    };
+    let mut sources = Sources {
+        signals,
+        events: EventStream::new(),
+        messages,
+        states: Some(states),
+        questions: Some(questions),
+    };
+    app.begin();
+    let why = app.go_on(&mut sources, &scope).await;
+    drop(sources);
+    Ok(app.end(why).await)
+}
+
+/// Where messages come from.
+struct Sources {
+    signals: Signals,
+    events: EventStream,
+    messages: mpsc::Receiver<Msg>,
+    /// `None` once the link is closed for good.
+    states: Option<watch::Receiver<LinkState>>,
+    /// `None` once nobody can ask any more.
+    questions: Option<Questions>,
+}
+
+/// Something that happened.
+enum Happened {
+    Cancelled,
+    Signal(Signal),
+    Terminal(Option<io::Result<Event>>),
+    Written(io::Result<()>),
+    Msg(Msg),
+    /// Nothing; it is time to look again.
+    Time,
+}
+
+struct App {
+    model: Model,
+    runner: Runner,
+    terminal: Terminal,
+    pace: Pace,
+    /// What ends the screen.
+    why: Option<Why>,
+}
+
+impl App {
+    fn begin(&mut self) {
+        let effects = update::begin(&mut self.model);
+        self.perform(effects);
+        self.pace.now();
+    }
+
+    async fn go_on(&mut self, sources: &mut Sources, scope: &Scope) -> Why {
+        loop {
+            self.draw();
+            if let Some(why) = self.why.take() {
+                return why;
+            }
+            let happened = self.next(sources, scope).await;
+            self.model.screen.now = monotonic();
+            self.take(happened, sources);
+        }
+    }
+
+    /// Waits for the next thing. Cancellation and signals come first, then the person, then everybody else.
+    async fn next(&mut self, sources: &mut Sources, scope: &Scope) -> Happened {
+        let wake = self.wake();
+        let timer = async {
+            match wake {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = scope.token().cancelled() => Happened::Cancelled,
+            signal = sources.signals.next() => Happened::Signal(signal),
+            event = sources.events.next() => Happened::Terminal(event),
+            written = self.terminal.written() => Happened::Written(written),
+            state = changed(&mut sources.states) => match state {
+                Some(state) => Happened::Msg(Msg::Link(state)),
+                None => {
+                    sources.states = None;
+                    Happened::Time
+                }
+            },
+            question = asked(&mut sources.questions) => match question {
+                Some(question) => Happened::Msg(Msg::Question(question)),
+                None => {
+                    sources.questions = None;
+                    Happened::Time
+                }
+            },
+            Some(msg) = sources.messages.recv() => Happened::Msg(msg),
+            () = timer => Happened::Time,
+        }
+    }
+
+    /// Says when to look again although nothing happened: a picture is due, or something moves.
+    fn wake(&self) -> Option<Instant> {
+        let due = self.pace.due().filter(|_| !self.terminal.is_writing());
+        let moves = status::moves_in(&self.model).map(|soon| self.model.screen.now + soon);
+        due.into_iter().chain(moves).min()
+    }
+
+    fn take(&mut self, happened: Happened, sources: &mut Sources) {
+        match happened {
+            Happened::Cancelled | Happened::Signal(Signal::Leave) => self.why = Some(Why::Signal),
+            Happened::Signal(Signal::Interrupt) => {
+                let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+                self.update(Msg::Key(key));
+                self.pace.now();
+            }
+            Happened::Signal(Signal::Continued) => self.resume(),
+            Happened::Terminal(event) => {
+                let events = together(event, sources);
+                self.events(events);
+            }
+            // A terminal that cannot be written is gone.
+            Happened::Written(Err(error)) => self.lost(&error),
+            Happened::Written(Ok(())) => {}
+            Happened::Msg(msg) => {
+                self.update(msg);
+                self.pace.soon();
+            }
+            Happened::Time => {
+                self.update(Msg::Tick);
+                if status::moves_in(&self.model).is_some() {
+                    self.pace.soon();
+                }
+            }
+        }
+    }
+
+    /// Takes in terminal events. Many keys at once with line ends between them are a paste without brackets.
+    fn events(&mut self, events: Vec<Option<io::Result<Event>>>) {
+        let keys: Option<Vec<KeyEvent>> = events
+            .iter()
+            .map(|event| match event {
+                Some(Ok(Event::Key(key))) => Some(*key),
+                _ => None,
+            })
+            .collect();
+        if let Some(text) = keys.filter(|keys| keys.len() > 2).and_then(|keys| burst(&keys)) {
+            return self.event(Some(Ok(Event::Paste(text))));
+        }
+        for event in events {
+            self.event(event);
+            if self.why.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn event(&mut self, event: Option<io::Result<Event>>) {
+        let msg = match event {
+            Some(Ok(event)) => match event {
+                Event::Key(key) => Msg::Key(key),
+                Event::Paste(text) => Msg::Paste(text),
+                Event::Mouse(mouse) => Msg::Mouse(mouse),
+                Event::Resize(width, height) => Msg::Resize(width, height),
+                Event::FocusGained | Event::FocusLost => return,
+            },
+            Some(Err(error)) => return self.lost(&error),
+            None => {
+                self.why = Some(Why::Signal);
+                return;
+            }
+        };
+        self.update(msg);
+        self.pace.now();
+    }
+
+    fn lost(&mut self, error: &io::Error) {
+        tracing::info!(%error, "the terminal is gone");
+        self.why = Some(Why::Signal);
+    }
+
+    fn update(&mut self, msg: Msg) {
+        let effects = update::update(&mut self.model, msg);
+        self.perform(effects);
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            let done = match effect {
+                Effect::Quit(why) => {
+                    self.why = Some(why);
+                    Ok(())
+                }
+                Effect::Redraw => self.terminal.redraw(),
+                Effect::Suspend => self.suspend(),
+                Effect::Mouse(captured) => {
+                    self.terminal.set_mouse(captured);
+                    Ok(())
+                }
+                Effect::Copy(text) => {
+                    self.terminal.copy(&text);
+                    Ok(())
+                }
+                effect => {
+                    self.runner.run(effect);
+                    Ok(())
+                }
+            };
+            if let Err(error) = done {
+                self.lost(&error);
+            }
+        }
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        self.terminal.suspend()?;
+        self.pace.now();
+        Ok(())
+    }
+
+    fn resume(&mut self) {
+        if let Err(error) = self.terminal.resume() {
+            self.lost(&error);
+        }
+        let (width, height) = self.terminal.size();
+        self.update(Msg::Resize(width, height));
+        self.pace.now();
+    }
+
+    fn draw(&mut self) {
+        let now = monotonic();
+        if self.terminal.is_writing() || !self.pace.is_due(now) {
+            return;
+        }
+        self.model.screen.now = now;
+        let model = &self.model;
+        let drawn = self.terminal.draw(|area, buffer| view::view(model, area, buffer));
+        self.pace.drawn(now);
+        if let Err(error) = drawn {
+            self.lost(&error);
+        }
+    }
+
+    /// Puts the terminal back and says how it ended.
+    async fn end(self, why: Why) -> Ending {
+        let width = self.terminal.size().0;
+        self.terminal.leave().await;
+        self.runner.close().await;
+        let session = &self.model.session;
+        Ending {
+            session: session.is_open().then(|| session.id()),
+            is_working: session.snapshot.phase.turn().is_some(),
+            undelivered: self.model.outbox.undelivered(),
+            why,
+            tail: self.model.transcript.tail(width, TAIL),
+        }
+    }
+}
+
+/// Gives an event and those that wait behind it.
+fn together(first: Option<io::Result<Event>>, sources: &mut Sources) -> Vec<Option<io::Result<Event>>> {
+    let mut events = vec![first];
+    while events.len() < TOGETHER && matches!(events.last(), Some(Some(Ok(_)))) {
+        match sources.events.next().now_or_never() {
+            Some(event) => events.push(event),
+            None => break,
+        }
+    }
+    events
+}
+
+/// Reads what was typed before. A file that cannot be read is no reason not to begin.
+async fn load_history(file: Option<PathBuf>) -> History {
+    let Some(file) = file else {
+        return History::default();
+    };
+    match stdx::task::blocking(move || History::load(&file)).await {
+        Ok(history) => history,
+        Err(error) => {
+            tracing::warn!(%error, "the prompts typed before could not be read");
+            History::default()
+        }
+    }
+}
+
+/// Waits for another state of the link; `None` when there will be none.
+async fn changed(states: &mut Option<watch::Receiver<LinkState>>) -> Option<LinkState> {
+    match states {
+        Some(states) => {
+            states.changed().await.ok()?;
+            Some(states.borrow_and_update().clone())
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a question; `None` when there will be none.
+async fn asked(questions: &mut Option<Questions>) -> Option<Question> {
+    match questions {
+        Some(questions) => questions.next().await,
+        None => std::future::pending().await,
+    }
 }

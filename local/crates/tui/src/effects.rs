@@ -1,14 +1,14 @@
-//! What the screen wants done outside of itself; the only asynchronous part.
+//! What the screen wants done outside of itself.
 
-use protocol::{CommandRequest, OpenSession, SessionId};
+use protocol::{CommandRequest, SessionId};
 
-use crate::Why;
+use crate::{Why, session_task::Wanted};
 
 /// One thing to do. Results come back as messages.
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
     /// Open or resume a session and follow it; the one of before is left.
-    Follow(OpenSession),
+    Follow(Wanted),
     /// Send a command to a session.
     Send(SessionId, CommandRequest),
     /// List the sessions.
@@ -19,8 +19,12 @@ pub(crate) enum Effect {
     Retry,
     /// Put a text into the clipboard of the person's terminal.
     Copy(String),
-    /// Append a line to the history file.
+    /// Add a prompt to the history file.
     Remember(String),
+    /// Write a text to a file of this machine.
+    Export(Option<String>, String),
+    /// Capture the mouse or not.
+    Mouse(bool),
     /// Draw everything anew.
     Redraw,
     /// Give the terminal back to the shell until the process is continued.

@@ -12,14 +12,26 @@
 mod app;
 mod effects;
 mod error;
+mod interrupt;
 mod keymap;
+mod model;
 mod msg;
+mod older;
 mod options;
+mod outbox;
 mod overlays;
+mod pace;
 mod panes;
 mod questions;
+mod runner;
+mod session;
+mod session_task;
+mod signals;
 mod slash;
+mod terminal;
 mod theme;
+mod update;
+mod view;
 
 pub use app::run;
 pub use error::Error;

@@ -4,7 +4,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use link::LinkState;
 use protocol::{CommandId, Frame, Item, Receipt, SessionId, SessionInfo, Snapshot};
 
-use crate::Question;
+use crate::{Question, panes::transcript::Level};
 
 /// One thing that happened.
 #[derive(Debug)]
@@ -60,4 +60,6 @@ pub(crate) enum Done {
     Sessions(Result<Vec<SessionInfo>, client::Error>),
     /// Everything of a session that its snapshot left out, oldest first.
     Older(SessionId, Result<Vec<Item>, client::Error>),
+    /// Something to tell the person.
+    Told(Level, String),
 }

@@ -56,6 +56,10 @@ impl Theme {
         Self { appearance }
     }
 
+    pub(crate) fn appearance(self) -> Appearance {
+        self.appearance
+    }
+
     /// Gives the style of a role.
     pub(crate) fn style(self, role: Role) -> Style {
         let style = Style::new();

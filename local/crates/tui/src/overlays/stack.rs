@@ -1,0 +1,100 @@
+//! The dialogs that are open: the last one is in front and gets every key.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::KeyEvent;
+
+use super::{Decision, Overlay, OverlayOutcome};
+
+/// How long a dialog that comes by itself has to be seen, with no key pressed, before keys count: what is typed
+/// ahead never answers a question.
+const SEEN: Duration = Duration::from_millis(300);
+
+/// The stack.
+#[derive(Debug, Default)]
+pub(crate) struct Overlays {
+    stack: Vec<Overlay>,
+    /// Until when keys are taken for typing that was meant for something else.
+    deaf_until: Option<Instant>,
+}
+
+impl Overlays {
+    pub(crate) fn top(&self) -> Option<&Overlay> {
+        self.stack.last()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stack.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Overlay> {
+        self.stack.iter()
+    }
+
+    /// Puts a dialog in front.
+    pub(crate) fn push(&mut self, overlay: Overlay, now: Instant) {
+        self.stack.push(overlay);
+        self.changed(now);
+    }
+
+    /// Puts a dialog behind all others, to be seen when they are gone.
+    pub(crate) fn push_behind(&mut self, overlay: Overlay, now: Instant) {
+        self.stack.insert(0, overlay);
+        if self.stack.len() == 1 {
+            self.changed(now);
+        }
+    }
+
+    /// Gives a key to the dialog in front, and what was decided there.
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Option<Decision> {
+        if self.deaf_until.is_some_and(|until| now < until) {
+            self.deaf_until = Some(now + SEEN);
+            return None;
+        }
+        self.deaf_until = None;
+        match self.stack.last_mut()?.update(key) {
+            OverlayOutcome::Open => None,
+            OverlayOutcome::Closed => {
+                self.pop(now);
+                None
+            }
+            OverlayOutcome::Decided(decision) => {
+                self.pop(now);
+                Some(decision)
+            }
+        }
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(overlay) = self.stack.last_mut() {
+            overlay.paste(text);
+        }
+    }
+
+    /// Takes away the dialog in front; what it asks is refused.
+    pub(crate) fn pop(&mut self, now: Instant) {
+        drop(self.stack.pop());
+        self.changed(now);
+    }
+
+    /// Takes away what does not fit any more.
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&Overlay) -> bool, now: Instant) {
+        let before = self.stack.len();
+        self.stack.retain(keep);
+        if self.stack.len() != before {
+            self.changed(now);
+        }
+    }
+
+    /// Takes away the dialogs whose asker gave up, and says whether there were any.
+    pub(crate) fn drop_moot(&mut self, now: Instant) -> bool {
+        let before = self.stack.len();
+        self.retain(|overlay| !overlay.is_moot(), now);
+        self.stack.len() != before
+    }
+
+    fn changed(&mut self, now: Instant) {
+        let by_itself = self.stack.last().is_some_and(Overlay::comes_by_itself);
+        self.deaf_until = by_itself.then(|| now + SEEN);
+    }
+}
