@@ -1,9 +1,9 @@
 //! The loop of the screen: something happens, the model takes it in, what follows is done, what changed is drawn.
 
-use std::{io, path::PathBuf, time::Instant};
+use std::{future::poll_fn, io, path::PathBuf, task::Poll, time::Instant};
 
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyModifiers};
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
 use link::{AgentLink, LinkState};
 use stdx::{clock::monotonic, task::Scope};
 use tokio::sync::{mpsc, watch};
@@ -118,7 +118,7 @@ impl App {
             }
             let happened = self.next(sources, scope).await;
             self.model.screen.now = monotonic();
-            self.take(happened, sources);
+            self.take(happened, sources).await;
         }
     }
 
@@ -163,7 +163,7 @@ impl App {
         due.into_iter().chain(moves).min()
     }
 
-    fn take(&mut self, happened: Happened, sources: &mut Sources) {
+    async fn take(&mut self, happened: Happened, sources: &mut Sources) {
         match happened {
             Happened::Cancelled | Happened::Signal(Signal::Leave) => self.why = Some(Why::Signal),
             Happened::Signal(Signal::Interrupt) => {
@@ -173,7 +173,7 @@ impl App {
             }
             Happened::Signal(Signal::Continued) => self.resume(),
             Happened::Terminal(event) => {
-                let events = together(event, sources);
+                let events = together(event, &mut sources.events).await;
                 self.events(events);
             }
             // A terminal that cannot be written is gone.
@@ -314,16 +314,24 @@ impl App {
     }
 }
 
-/// Gives an event and those that wait behind it.
-fn together(first: Option<io::Result<Event>>, sources: &mut Sources) -> Vec<Option<io::Result<Event>>> {
-    let mut events = vec![first];
-    while events.len() < TOGETHER && matches!(events.last(), Some(Some(Ok(_)))) {
-        match sources.events.next().now_or_never() {
-            Some(event) => events.push(event),
-            None => break,
+/// Gives an event and those that wait behind it. It asks with the waker of this task, since the stream wakes whoever
+/// asked first and found nothing.
+async fn together(
+    first: Option<io::Result<Event>>,
+    events: &mut EventStream,
+) -> Vec<Option<io::Result<Event>>> {
+    let mut found = vec![first];
+    poll_fn(|context| {
+        while found.len() < TOGETHER && matches!(found.last(), Some(Some(Ok(_)))) {
+            match events.poll_next_unpin(context) {
+                Poll::Ready(event) => found.push(event),
+                Poll::Pending => break,
+            }
         }
-    }
-    events
+        Poll::Ready(())
+    })
+    .await;
+    found
 }
 
 /// Reads what was typed before. A file that cannot be read is no reason not to begin.
