@@ -1,10 +1,10 @@
 //! A session without a screen: submit, follow, answer questions, end with an exit code.
 
+mod inquiry;
 mod output;
 mod patience;
 mod questions;
 mod signals;
-
 mod summary;
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use protocol::{
 };
 use tokio::time::Instant;
 
-pub(crate) use self::signals::Signals;
+pub(crate) use self::signals::{Signal, Signals};
 use self::{
     output::Output,
     patience::{SILENT, gave_up, next_update, patiently, stays_away},

@@ -16,6 +16,9 @@ use settings::{EnvFile, Loaded, Sources};
 use stdx::{AbsPath, task::Scope};
 use tools::Registry;
 
+/// The tool that no list leaves out: a model that may do little should be able to ask at least.
+const ALWAYS: &str = "ask";
+
 /// What is the same for every session of this process.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -85,7 +88,7 @@ impl FromSettings {
         let tools = tool_context::build(&wanted.workspace, &loaded.settings, &self.host, scope)?;
         let enabled = &loaded.settings.tools.enabled;
         let registry = Registry::with_builtin()
-            .only(|name| enabled.is_empty() || enabled.iter().any(|tool| tool == name));
+            .only(|name| enabled.is_empty() || name == ALWAYS || enabled.iter().any(|tool| tool == name));
         let turn = TurnOptions::new(
             chosen.provider,
             chosen.options,

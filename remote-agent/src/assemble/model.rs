@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent_loop::ModelOptions;
 use protocol::{ErrorBody, ErrorCode};
-use provider::{Options, Provider, ReasoningProtocol};
+use provider::{Currency, Options, Price, Provider, ReasoningProtocol};
 use settings::{EnvFile, Loaded, ModelChoice, schema};
 use stdx::Secret;
 
@@ -34,11 +34,34 @@ pub(super) fn choose(loaded: &Loaded, wanted: Option<&str>, keys: &EnvFile) -> R
         name: choice.model.to_owned(),
         temperature,
         max_tokens,
+        // 0 says that nothing is compacted by itself, not how much fits.
+        context_window: choice.context_window().filter(|window| *window > 0),
+        price: price(&choice),
     };
     Ok(Chosen {
         reference: choice.reference(),
         provider,
         options,
+    })
+}
+
+/// Gives what the model costs, as far as that is known.
+fn price(choice: &ModelChoice<'_>) -> Option<Price> {
+    let price = choice.price()?;
+    let (input, output) = (price.input?, price.output?);
+    let currency = price.currency.as_ref();
+    let currency = match currency.or(choice.provider.pricing.billing_currency.as_ref()) {
+        Some(code) if code == Currency::Cny.code() => Currency::Cny,
+        // The settings let no other code through.
+        _ => Currency::Usd,
+    };
+    Some(Price {
+        cache_hit: price.cache_hit.unwrap_or(input),
+        input,
+        output,
+        currency,
+        // Hours count for the vendor's own price list; prices that somebody wrote down are meant as written.
+        half_off_peak: schema::presets().contains(choice.provider),
     })
 }
 

@@ -66,6 +66,7 @@ pub(super) fn build(
             state: Arc::new(ShellState::new(host.temp.clone())),
             time_limit: (seconds > 0).then(|| Duration::from_secs(seconds)),
         },
+        response: None,
         live: None,
         token: scope.token().clone(),
     })

@@ -50,6 +50,8 @@ impl Dispatcher<'_> {
         let Ok(prepared) = Prepared::new(call, self.options) else {
             return false;
         };
-        prepared.effect() == Effect::Read && gate::runs_freely(&self.port.policy(), &prepared.asking())
+        prepared.effect() == Effect::Read
+            && !prepared.asks_a_person()
+            && gate::runs_freely(&self.port.policy(), &prepared.asking())
     }
 }

@@ -9,6 +9,7 @@
 //! | change how an answer is put together | `stream.rs` |
 //! | change what runs in parallel | `dispatch.rs` |
 //! | change when a call needs approval | `gate.rs` (mechanism), the `permission` crate (policy) |
+//! | change how the model's own questions reach a person | `run_tool.rs`; the questions are made in the `tools` crate |
 //! | change what a call may touch once it may run | `access.rs` |
 //! | change how a tool is run | `run_tool.rs` |
 
@@ -24,5 +25,5 @@ mod turn;
 
 pub use event::TurnEvent;
 pub use options::{ModelOptions, TurnInput, TurnOptions};
-pub use ports::{Approval, PortFuture, SessionGone, SessionPort, Verdict};
+pub use ports::{Approval, Inquiry, PortFuture, SessionGone, SessionPort, Verdict};
 pub use turn::run_turn;

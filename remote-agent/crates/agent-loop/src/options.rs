@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use conversation::{Message, ToolSpec, UserMessage};
-use provider::Provider;
+use provider::{Price, Provider};
 use tools::{Registry, ToolContext};
 
 /// Everything that stays the same over the turns of a session. Cheap to clone.
@@ -34,6 +34,10 @@ pub struct ModelOptions {
     pub temperature: Option<f64>,
     /// The limit of an answer's tokens; `None` leaves it to the vendor.
     pub max_tokens: Option<u64>,
+    /// How many tokens fit into its context window; `None` when nobody said.
+    pub context_window: Option<u64>,
+    /// What it costs; `None` when nobody said.
+    pub price: Option<Price>,
 }
 
 impl TurnOptions {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use conversation::CallId;
+use conversation::{CallId, Question, Response};
 use permission::{Grant, Policy};
 
 use crate::TurnEvent;
@@ -23,6 +23,17 @@ pub struct Approval {
     pub reason: String,
     /// What an answer for the whole session would grant.
     pub scope: Grant,
+}
+
+/// Questions of the model to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inquiry {
+    /// The call that asks.
+    pub call: CallId,
+    /// The tool's name.
+    pub tool: String,
+    /// What it asks; never empty.
+    pub questions: Vec<Question>,
 }
 
 /// What came of a request for approval.
@@ -49,7 +60,11 @@ pub trait SessionPort: Send + Sync {
     /// Reports something and waits until it and everything before it is on disk.
     fn commit(&self, event: TurnEvent) -> PortFuture<'_, Result<(), SessionGone>>;
 
-    /// Asks a person, and waits for the answer however long it takes.
+    /// Puts questions of the model to a person, and waits for the replies however long it takes. `None` when the
+    /// questions were withdrawn: the turn is being stopped.
+    fn inquire(&self, inquiry: Inquiry) -> PortFuture<'_, Result<Option<Response>, SessionGone>>;
+
+    /// Asks a person for approval, and waits for the answer however long it takes.
     fn ask(&self, approval: Approval) -> PortFuture<'_, Result<Verdict, SessionGone>>;
 
     /// Gives the policy in force now; it may change between two calls of one turn.

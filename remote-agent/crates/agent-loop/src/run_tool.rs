@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use conversation::{CallOutcome, Effect, ToolCall, ToolMessage};
+use conversation::{CallOutcome, Effect, Question, Response, ToolCall, ToolMessage};
 use serde_json::Value;
 use stdx::task::Scope;
 use tokio::sync::mpsc;
 use tools::{Tool, ToolContext, ToolResult};
 
 use crate::{
-    SessionGone, SessionPort, TurnEvent, TurnOptions, access,
+    Inquiry, SessionGone, SessionPort, TurnEvent, TurnOptions, access,
     gate::{Asking, CANCELLED, Gate},
 };
 
@@ -21,6 +21,8 @@ pub(crate) struct Prepared<'a> {
     call: &'a ToolCall,
     tool: Arc<dyn Tool>,
     args: Value,
+    /// What a person is asked before it runs.
+    questions: Vec<Question>,
     tools: &'a ToolContext,
 }
 
@@ -35,12 +37,16 @@ impl<'a> Prepared<'a> {
             )));
         }
         match options.registry.check(&call.name, &call.arguments) {
-            Ok((tool, args)) => Ok(Self {
-                call,
-                tool,
-                args,
-                tools: &options.tools,
-            }),
+            Ok((tool, args)) => {
+                let questions = tool.questions(&args).map_err(|error| failed(error.to_string()))?;
+                Ok(Self {
+                    call,
+                    tool,
+                    args,
+                    questions,
+                    tools: &options.tools,
+                })
+            }
             Err(rejection) => Err(failed(rejection.to_string())),
         }
     }
@@ -48,6 +54,11 @@ impl<'a> Prepared<'a> {
     /// Says what the call may do.
     pub(crate) fn effect(&self) -> Effect {
         self.tool.effect()
+    }
+
+    /// Says whether a person must answer something before it runs.
+    pub(crate) fn asks_a_person(&self) -> bool {
+        !self.questions.is_empty()
     }
 
     /// Gives what the gate looks at.
@@ -73,6 +84,13 @@ impl<'a> Prepared<'a> {
             } => (permit, preset, subjects),
             Gate::Shut(outcome, text) => return Ok(answer(self.call, outcome, text)),
         };
+        // Before it counts as started: a daemon that dies while a person thinks has run nothing.
+        let response = match self.inquire(port).await? {
+            Asked::Go(response) => response,
+            Asked::Withdrawn => {
+                return Ok(answer(self.call, CallOutcome::Cancelled, CANCELLED.to_owned()));
+            }
+        };
         if scope.token().is_cancelled() {
             return Ok(answer(self.call, CallOutcome::Cancelled, CANCELLED.to_owned()));
         }
@@ -83,12 +101,37 @@ impl<'a> Prepared<'a> {
         let (live, output) = mpsc::channel(LIVE);
         let mut cx = self.tools.clone();
         access::apply(&mut cx, preset, permit, &subjects);
+        cx.response = response;
         cx.live = Some(live);
         cx.token = scope.token().child_token();
         let Self { call, tool, args, .. } = self;
         let result = watch(call, tool.run(args, &cx), output, port).await?;
         Ok(answer(call, result.outcome, result.content))
     }
+
+    /// Puts the call's own questions to a person.
+    async fn inquire(&self, port: &dyn SessionPort) -> Result<Asked, SessionGone> {
+        if self.questions.is_empty() {
+            return Ok(Asked::Go(None));
+        }
+        let inquiry = Inquiry {
+            call: self.call.id.clone(),
+            tool: self.call.name.clone(),
+            questions: self.questions.clone(),
+        };
+        Ok(match port.inquire(inquiry).await? {
+            Some(response) => Asked::Go(Some(response)),
+            None => Asked::Withdrawn,
+        })
+    }
+}
+
+/// What came of a call's own questions.
+enum Asked {
+    /// The call may go on, with the answer if it asked something.
+    Go(Option<Response>),
+    /// The turn is being stopped.
+    Withdrawn,
 }
 
 /// Waits for a tool and reports its output meanwhile.

@@ -92,8 +92,13 @@ impl Turn {
             max_tokens: self.options.model.max_tokens,
         };
         let items = self.options.provider.stream(&request, self.scope.token());
-        let answer = stream::fold(items, self.port.as_ref(), &mut self.next_item).await?;
-        if let Answer::Complete(message) = &answer {
+        let mut answer = stream::fold(items, self.port.as_ref(), &mut self.next_item).await?;
+        if let Answer::Complete(message) = &mut answer {
+            let price = self.options.model.price;
+            let now = stdx::clock::unix_millis();
+            message.cost = price
+                .zip(message.usage)
+                .map(|(price, usage)| price.charge(usage, now));
             self.usage += message.usage.unwrap_or_default();
             self.report_answer(message).await?;
         }

@@ -6,7 +6,7 @@ use stdx::task::Scope;
 use tokio::sync::{mpsc, watch};
 
 use crate::{
-    effects::Executor,
+    effects::{Asker, Executor},
     handle::Request,
     port::{FromTurn, What},
     session::{Input, Session},
@@ -94,8 +94,14 @@ impl Actor {
                 Ok(())
             }
             What::Ask(approval, reply) => {
-                self.executor.expect_answer(self.session.next_prompt(), reply);
+                let asker = Asker::Approval(reply);
+                self.executor.expect_answer(self.session.next_prompt(), asker);
                 self.step(Input::Ask(report.turn, approval)).await
+            }
+            What::Inquire(inquiry, reply) => {
+                let asker = Asker::Inquiry(reply);
+                self.executor.expect_answer(self.session.next_prompt(), asker);
+                self.step(Input::Inquiry(report.turn, inquiry)).await
             }
         }
     }

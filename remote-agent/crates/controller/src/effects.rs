@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use agent_loop::Verdict;
-use conversation::TurnId;
+use conversation::{Response, TurnId};
 use permission::Policy;
 use protocol::{ErrorBody, PromptId, Receipt, Snapshot};
 use session_store::{Log, Record, StoreError, record::TurnRecord};
@@ -59,7 +59,16 @@ pub(crate) struct Turns {
     busy: Gauge,
     running: Option<RunningTask>,
     /// Questions of the running turn that wait for an answer.
-    questions: HashMap<PromptId, oneshot::Sender<Verdict>>,
+    questions: HashMap<PromptId, Asker>,
+}
+
+/// The part of a turn that waits for a person.
+#[derive(Debug)]
+pub(crate) enum Asker {
+    /// It waits for an approval.
+    Approval(oneshot::Sender<Verdict>),
+    /// It waits for replies to questions of the model.
+    Inquiry(oneshot::Sender<Option<Response>>),
 }
 
 #[derive(Debug)]
@@ -112,6 +121,7 @@ impl Executor {
                 Effect::StartTurn(plan) => self.turns.start(plan),
                 Effect::CancelTurn(turn) => self.turns.cancel(turn),
                 Effect::Answer(prompt, verdict) => self.turns.answer(prompt, verdict),
+                Effect::Respond(prompt, response) => self.turns.respond(prompt, response),
                 Effect::SetPolicy(posture) => self.turns.set_policy(&posture),
                 Effect::Arm(timer, after) => {
                     self.timers.insert(timer, Instant::now() + after);
@@ -146,8 +156,8 @@ impl Executor {
     }
 
     /// Remembers who waits for the answer to a question.
-    pub(crate) fn expect_answer(&mut self, prompt: PromptId, reply: oneshot::Sender<Verdict>) {
-        self.turns.questions.insert(prompt, reply);
+    pub(crate) fn expect_answer(&mut self, prompt: PromptId, asker: Asker) {
+        self.turns.questions.insert(prompt, asker);
     }
 
     /// Gives the running turn's part.
@@ -258,9 +268,16 @@ impl Turns {
     }
 
     fn answer(&mut self, prompt: PromptId, verdict: Verdict) {
-        if let Some(reply) = self.questions.remove(&prompt) {
+        if let Some(Asker::Approval(reply)) = self.questions.remove(&prompt) {
             // The asker is gone when its turn was aborted; there is nobody to tell.
             let _ = reply.send(verdict);
+        }
+    }
+
+    fn respond(&mut self, prompt: PromptId, response: Option<Response>) {
+        if let Some(Asker::Inquiry(reply)) = self.questions.remove(&prompt) {
+            // As above.
+            drop(reply.send(response));
         }
     }
 

@@ -294,23 +294,22 @@ impl Table {
         };
         let workspace = open::still_there(&first.workspace)?;
         let scope = self.options.scope.child("session");
+        let model = opened.state.model.as_ref();
         let wanted = Wanted {
             session,
             workspace,
-            model: Some(first.model.clone()),
+            model: model.map(|model| model.reference.clone()),
         };
         let mut parts = self.options.assembler.assemble(&wanted, &scope).await?;
         if let Some(prefix) = &opened.state.prefix {
             // The prefix of a session never changes, whatever its files say today: the vendor's cache depends on it.
             parts.turn.set_prefix(&prefix.system, &prefix.context);
-        } else {
-            let (system, context) = (parts.system.clone(), parts.context.clone());
-            let recorded = stdx::task::blocking(move || {
-                let recorded = opened.record_prefix(system, context);
-                recorded.map(|()| opened)
-            });
-            opened = recorded.await.map_err(failed)?;
         }
+        let recorded = stdx::task::blocking(move || {
+            let recorded = opened.bring_up_to_date(&parts);
+            recorded.map(|()| (opened, parts))
+        });
+        let (opened, parts) = recorded.await.map_err(failed)?;
         Ok(Some((self.launch(session, opened, parts, scope), first.request)))
     }
 

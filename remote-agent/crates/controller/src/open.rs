@@ -4,8 +4,8 @@ use std::path::Path;
 
 use protocol::{ErrorBody, ErrorCode, InstanceId, OpenSession, Preset, SessionId, Snapshot};
 use session_store::{
-    Lease, Log, Notice, Record, Replayed, SessionDir, Sessions, StoreError, Stored, record::SessionRecord,
-    recover, replay,
+    Lease, Log, Model, Notice, Record, Replayed, SessionDir, Sessions, StoreError, Stored,
+    record::SessionRecord, recover, replay,
 };
 use sha2::{Digest as _, Sha256};
 use stdx::AbsPath;
@@ -88,6 +88,7 @@ pub(crate) fn create(
             workspace: birth.workspace.to_string(),
             model: birth.parts.model.clone(),
             preset: birth.preset.name().to_owned(),
+            context_window: birth.parts.context_window(),
             parent: None,
         },
         SessionRecord::Prefix {
@@ -133,12 +134,34 @@ pub(crate) fn resume(
 }
 
 impl Opened {
-    /// Records the prefix of a session whose daemon died between its first two records.
-    pub(crate) fn record_prefix(&mut self, system: String, context: String) -> Result<(), StoreError> {
-        let record = Record::Session(SessionRecord::Prefix { system, context });
+    /// Records what is not as its log says: the prefix, if the daemon died between its first two records, and what is
+    /// known of the model, if the settings say something else today.
+    pub(crate) fn bring_up_to_date(&mut self, parts: &SessionParts) -> Result<(), StoreError> {
+        if self.state.prefix.is_none() {
+            self.record(SessionRecord::Prefix {
+                system: parts.system.clone(),
+                context: parts.context.clone(),
+            })?;
+        }
+        let model = Model {
+            reference: parts.model.clone(),
+            context_window: parts.context_window(),
+        };
+        if self.state.model.as_ref() != Some(&model) {
+            self.record(SessionRecord::ModelChanged {
+                model: model.reference,
+                context_window: model.context_window,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: SessionRecord) -> Result<(), StoreError> {
+        let record = Record::Session(record);
         let stored = self.log.append(&record, stdx::clock::unix_millis())?;
         self.log.sync()?;
         self.state.apply(&stored);
+        self.changed_at = stored.at;
         // A log numbers without holes, so the event fits.
         let _ = self.view.apply(&projection::event(stored.n, stored.at, &record));
         Ok(())

@@ -47,6 +47,11 @@ pub struct SessionParts {
 }
 
 impl SessionParts {
+    /// Gives how many tokens fit into the model's context window; `None` when nobody said.
+    pub(crate) fn context_window(&self) -> Option<u64> {
+        self.turn.model.context_window
+    }
+
     /// Gives the policy in force under a posture.
     pub(crate) fn policy(&self, posture: &Posture) -> Policy {
         Policy {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use agent_loop::{Approval, PortFuture, SessionGone, SessionPort, TurnEvent, Verdict};
-use conversation::TurnId;
+use agent_loop::{Approval, Inquiry, PortFuture, SessionGone, SessionPort, TurnEvent, Verdict};
+use conversation::{Response, TurnId};
 use permission::Policy;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -23,8 +23,10 @@ pub(crate) enum What {
     Event(TurnEvent),
     /// A report that waits until it is on disk.
     Commit(TurnEvent, oneshot::Sender<()>),
-    /// A question to a person.
+    /// A request for a person's approval.
     Ask(Approval, oneshot::Sender<Verdict>),
+    /// Questions of the model to a person.
+    Inquire(Inquiry, oneshot::Sender<Option<Response>>),
 }
 
 /// The turn's end of the channel to its session.
@@ -60,6 +62,14 @@ impl SessionPort for Port {
             let (done, on_disk) = oneshot::channel();
             self.send(What::Commit(event, done)).await?;
             on_disk.await.map_err(|_| SessionGone)
+        })
+    }
+
+    fn inquire(&self, inquiry: Inquiry) -> PortFuture<'_, Result<Option<Response>, SessionGone>> {
+        Box::pin(async move {
+            let (reply, response) = oneshot::channel();
+            self.send(What::Inquire(inquiry, reply)).await?;
+            response.await.map_err(|_| SessionGone)
         })
     }
 

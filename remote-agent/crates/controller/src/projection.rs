@@ -1,9 +1,12 @@
 //! Domain to wire: the only place that turns records into events.
 
-use conversation::{AssistantMessage, CallOutcome, FailureKind, PauseReason, TurnId, TurnOutcome, Usage};
+use conversation::{
+    AssistantMessage, CallOutcome, Cost, FailureKind, PauseReason, Question, TurnId, TurnOutcome, Usage,
+};
 use protocol::{
-    Answer, CallView, CommandId, Event, EventEnvelope, InstanceId, OpenPrompt, Outcome, Preset, PromptEvent,
-    PromptId, SessionEvent, SessionId, ToolEvent, TurnEvent, UsageView,
+    Amount, Answer, CallView, CommandId, Event, EventEnvelope, InstanceId, OpenPrompt, Outcome, Preset,
+    PromptEvent, PromptId, PromptKind, QuestionOption, Reply, SessionEvent, SessionId, ToolEvent, TurnEvent,
+    UsageView,
 };
 use session_store::record::{CallRecord, CausedBy, PromptRecord, Record, SessionRecord, TurnRecord};
 
@@ -28,6 +31,13 @@ pub(crate) fn usage(usage: Usage) -> UsageView {
     }
 }
 
+fn amount(cost: &Cost) -> Amount {
+    Amount {
+        currency: cost.currency.clone(),
+        micros: cost.micros,
+    }
+}
+
 fn session(record: &SessionRecord) -> SessionEvent {
     match record {
         SessionRecord::Opened {
@@ -35,16 +45,24 @@ fn session(record: &SessionRecord) -> SessionEvent {
             workspace,
             model,
             preset,
+            context_window,
             ..
         } => SessionEvent::Opened {
             session: SessionId(id.parse().unwrap_or_default()),
             workspace: workspace.clone(),
             model: model.clone(),
             preset: preset_named(preset),
-            context_window: None,
+            context_window: *context_window,
         },
         SessionRecord::Prefix { system, .. } => SessionEvent::PrefixMade {
             system_bytes: system.len() as u64,
+        },
+        SessionRecord::ModelChanged {
+            model,
+            context_window,
+        } => SessionEvent::ModelChanged {
+            model: model.clone(),
+            context_window: *context_window,
         },
         SessionRecord::PresetChanged { preset, by } => SessionEvent::PresetChanged {
             preset: preset_named(preset),
@@ -115,7 +133,7 @@ fn assistant(turn: TurnId, item: u64, message: &AssistantMessage) -> TurnEvent {
         reasoning: message.reasoning.clone(),
         calls: calls.collect(),
         usage: message.usage.map(usage),
-        cost: None,
+        cost: message.cost.as_ref().map(amount),
     }
 }
 
@@ -144,6 +162,7 @@ fn prompt(record: &PromptRecord) -> PromptEvent {
             subject,
             reason,
             scope,
+            questions,
         } => PromptEvent::Opened {
             prompt: OpenPrompt {
                 id: PromptId(*prompt),
@@ -153,19 +172,54 @@ fn prompt(record: &PromptRecord) -> PromptEvent {
                 subject: subject.clone(),
                 reason: reason.clone(),
                 scope: scope.clone(),
-                kind: protocol::PromptKind::Approval,
+                kind: kind(questions),
             },
         },
-        PromptRecord::Answered { prompt, answer, by } => PromptEvent::Answered {
+        PromptRecord::Answered {
+            prompt,
+            answer,
+            replies,
+            by,
+        } => PromptEvent::Answered {
             prompt: PromptId(*prompt),
             answer: answer_named(answer),
-            replies: Vec::new(),
+            replies: replies.iter().map(reply).collect(),
             command: command(by),
         },
         PromptRecord::Withdrawn { prompt, reason } => PromptEvent::Withdrawn {
             prompt: PromptId(*prompt),
             reason: reason.clone(),
         },
+    }
+}
+
+fn kind(questions: &[Question]) -> PromptKind {
+    if questions.is_empty() {
+        return PromptKind::Approval;
+    }
+    PromptKind::Question {
+        questions: questions.iter().map(question).collect(),
+    }
+}
+
+fn question(question: &Question) -> protocol::Question {
+    let option = |option: &conversation::QuestionOption| QuestionOption {
+        label: option.label.clone(),
+        description: option.description.clone(),
+    };
+    protocol::Question {
+        header: question.header.clone(),
+        text: question.text.clone(),
+        options: question.options.iter().map(option).collect(),
+        multi_select: question.multi_select,
+        free_text: question.free_text,
+    }
+}
+
+fn reply(reply: &conversation::Reply) -> Reply {
+    Reply {
+        chosen: reply.chosen.clone(),
+        text: reply.text.clone(),
     }
 }
 
@@ -226,6 +280,8 @@ fn answer_named(name: &str) -> Answer {
     match name {
         "allow_once" => Answer::AllowOnce,
         "allow_session" => Answer::AllowSession,
+        "replied" => Answer::Replied,
+        "nobody" => Answer::Nobody,
         _ => Answer::Deny,
     }
 }

@@ -7,6 +7,7 @@ mod call;
 mod ids;
 mod message;
 mod outcome;
+mod question;
 mod tool;
 mod usage;
 
@@ -14,5 +15,6 @@ pub use call::{ToolCall, ToolMessage};
 pub use ids::{CallId, ItemId, TurnId};
 pub use message::{AssistantMessage, Message, UserMessage};
 pub use outcome::{CallOutcome, Failure, FailureKind, Finish, PauseReason, TurnOutcome};
+pub use question::{Question, QuestionOption, Reply, Response};
 pub use tool::{Effect, ToolSpec};
-pub use usage::Usage;
+pub use usage::{Cost, Usage};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finish, ToolCall, ToolMessage, Usage};
+use crate::{Cost, Finish, ToolCall, ToolMessage, Usage};
 
 /// One message of the conversation, in the order in which the model sees them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,9 +37,12 @@ pub struct AssistantMessage {
     pub calls: Vec<ToolCall>,
     /// Why the model stopped.
     pub finish: Finish,
-    /// What the request cost; `None` when the vendor did not say.
+    /// The tokens that the request used; `None` when the vendor did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What the request cost; `None` when no price is known, or no token counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 impl AssistantMessage {

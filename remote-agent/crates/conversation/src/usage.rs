@@ -1,4 +1,4 @@
-//! Token counts.
+//! Token counts and what they cost.
 
 use std::ops::AddAssign;
 
@@ -13,6 +13,15 @@ pub struct Usage {
     pub cached: u64,
     /// Tokens of the answer, reasoning included.
     pub output: u64,
+}
+
+/// What a request cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The code of the currency (ISO 4217).
+    pub currency: String,
+    /// How much, in millionths of the currency's unit.
+    pub micros: u64,
 }
 
 impl Usage {

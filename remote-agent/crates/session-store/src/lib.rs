@@ -42,8 +42,8 @@ pub use reader::LogReader;
 pub use record::Record;
 pub use recover::recover;
 pub use replay::{
-    Counters, OpenCall, OpenPrompt, OpenTurn, Opened, Partial, Phase, Prefix, Queued, Receipt, Replayed,
-    replay,
+    Counters, Model, OpenCall, OpenPrompt, OpenTurn, Opened, Partial, Phase, Prefix, Queued, Receipt,
+    Replayed, replay,
 };
 pub use slug::workspace_slug;
 pub use summary::Summary;

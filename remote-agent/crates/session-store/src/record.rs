@@ -4,7 +4,9 @@
 //! (settled details 2), so kinds are never removed and fields only added. `tests/it/golden/` holds one line of each
 //! kind; a line written by any earlier version must go on decoding.
 
-use conversation::{AssistantMessage, CallId, CallOutcome, ItemId, ToolMessage, TurnId, TurnOutcome, Usage};
+use conversation::{
+    AssistantMessage, CallId, CallOutcome, ItemId, Question, Reply, ToolMessage, TurnId, TurnOutcome, Usage,
+};
 use serde::{Deserialize, Serialize};
 
 /// The command that caused a record, so that a repeated command finds its receipt, also after a restart.
@@ -52,6 +54,9 @@ pub enum SessionRecord {
         model: String,
         /// The permission preset's name.
         preset: String,
+        /// How many tokens fit into the model's context window; `None` when nobody said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_window: Option<u64>,
         /// The log and record from which this session was forked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Parent>,
@@ -62,6 +67,14 @@ pub enum SessionRecord {
         system: String,
         /// The session-context message that precedes the first turn.
         context: String,
+    },
+    /// From here on another model answers, or something else is known of the same one.
+    ModelChanged {
+        /// The model reference in use.
+        model: String,
+        /// How many tokens fit into its context window; `None` when nobody said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_window: Option<u64>,
     },
     /// The permission preset changed.
     PresetChanged {
@@ -196,24 +209,30 @@ pub enum PromptRecord {
         prompt: u64,
         /// The turn that waits.
         turn: TurnId,
-        /// The call that needs approval.
+        /// The call that needs approval, or asks.
         call: CallId,
         /// The tool's name.
         tool: String,
-        /// What it would act on: the command, or the paths.
+        /// What it would act on: the command, or the paths. For questions of the model, their texts.
         subject: String,
         /// Why a person is asked.
         reason: String,
         /// The wider permission that can be granted for the session, as a rule; `None` when there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scope: Option<String>,
+        /// What the model asks; empty for a request for approval.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        questions: Vec<Question>,
     },
     /// A person answered.
     Answered {
         /// The question.
         prompt: u64,
-        /// The answer: `allow_once`, `allow_session` or `deny`.
+        /// The answer: `allow_once`, `allow_session`, `deny`, `nobody` or `replied`.
         answer: String,
+        /// The replies to questions of the model, one for each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        replies: Vec<Reply>,
         /// The command.
         by: CausedBy,
     },

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use conversation::{CallId, ItemId, Message, ToolCall, TurnId, Usage};
+use conversation::{CallId, ItemId, Message, Question, ToolCall, TurnId, Usage};
 
 use crate::{
     Record, Stored,
@@ -23,6 +23,8 @@ pub struct Replayed {
     pub opened: Option<Opened>,
     /// The fixed prefix of its model requests, once made. It is not part of `transcript`.
     pub prefix: Option<Prefix>,
+    /// What is known of the model in use; `None` when its record is lost.
+    pub model: Option<Model>,
     /// The permission preset in force; empty when its record is lost.
     pub preset: String,
     /// Whether it was closed by a command.
@@ -40,6 +42,15 @@ pub struct Replayed {
     pub usage: Usage,
 }
 
+/// The model of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// The model reference.
+    pub reference: String,
+    /// How many tokens fit into its context window; `None` when nobody said.
+    pub context_window: Option<u64>,
+}
+
 /// How a session was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
@@ -49,7 +60,7 @@ pub struct Opened {
     pub request: String,
     /// The absolute workspace folder.
     pub workspace: String,
-    /// The model reference.
+    /// The model reference at that time.
     pub model: String,
     /// From where it was forked.
     pub parent: Option<Parent>,
@@ -125,7 +136,7 @@ pub struct OpenPrompt {
     pub prompt: u64,
     /// The turn that waits.
     pub turn: TurnId,
-    /// The call that needs approval.
+    /// The call that needs approval, or asks.
     pub call: CallId,
     /// The tool's name.
     pub tool: String,
@@ -135,6 +146,8 @@ pub struct OpenPrompt {
     pub reason: String,
     /// The wider permission that can be granted for the session.
     pub scope: Option<String>,
+    /// What the model asks; empty for a request for approval.
+    pub questions: Vec<Question>,
 }
 
 /// A call without a result.
@@ -215,8 +228,10 @@ impl Replayed {
                 workspace,
                 model,
                 preset,
+                context_window,
                 parent,
             } => {
+                self.set_model(model, *context_window);
                 preset.clone_into(&mut self.preset);
                 self.opened = Some(Opened {
                     id: id.clone(),
@@ -233,6 +248,10 @@ impl Replayed {
                     context: context.clone(),
                 });
             }
+            SessionRecord::ModelChanged {
+                model,
+                context_window,
+            } => self.set_model(model, *context_window),
             SessionRecord::PresetChanged { preset, .. } => preset.clone_into(&mut self.preset),
             SessionRecord::Closed { .. } => self.closed = true,
             SessionRecord::Ignored { .. } | SessionRecord::Resumed { .. } => {}
@@ -308,6 +327,7 @@ impl Replayed {
                 subject,
                 reason,
                 scope,
+                questions,
             } => {
                 self.ensure_turn(*turn);
                 self.counters.prompts = self.counters.prompts.max(*prompt);
@@ -319,12 +339,20 @@ impl Replayed {
                     subject: subject.clone(),
                     reason: reason.clone(),
                     scope: scope.clone(),
+                    questions: questions.clone(),
                 });
             }
             PromptRecord::Answered { prompt, .. } | PromptRecord::Withdrawn { prompt, .. } => {
                 self.phase.prompts.retain(|open| open.prompt != *prompt);
             }
         }
+    }
+
+    fn set_model(&mut self, reference: &str, context_window: Option<u64>) {
+        self.model = Some(Model {
+            reference: reference.to_owned(),
+            context_window,
+        });
     }
 
     fn count_turn(&mut self, turn: TurnId) {

@@ -1,5 +1,6 @@
 //! The tools that are always there.
 
+mod ask;
 mod bash;
 mod edit_file;
 mod glob;
@@ -20,6 +21,7 @@ use crate::{Tool, ToolError};
 #[must_use]
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
     vec![
+        Arc::new(ask::Ask::new()),
         Arc::new(bash::Bash::new()),
         Arc::new(edit_file::EditFile::new()),
         Arc::new(glob::Glob::new()),

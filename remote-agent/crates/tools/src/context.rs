@@ -2,6 +2,7 @@
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
+use conversation::Response;
 use sandbox::{Environment, Policy, Sandbox};
 use stdx::AbsPath;
 use tokio::sync::mpsc;
@@ -22,6 +23,8 @@ pub struct ToolContext {
     pub copies: Arc<dyn KeepCopy>,
     /// How commands run.
     pub shell: ShellContext,
+    /// What came of the call's own questions; `None` where nobody was asked.
+    pub response: Option<Response>,
     /// Where output goes while a command runs.
     pub live: Option<mpsc::Sender<String>>,
     /// Cancels the call.

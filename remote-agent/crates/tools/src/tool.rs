@@ -2,7 +2,7 @@
 
 use std::{future::Future, path::PathBuf, pin::Pin};
 
-use conversation::{CallOutcome, Effect, ToolSpec};
+use conversation::{CallOutcome, Effect, Question, ToolSpec};
 use serde_json::Value;
 use stdx::AbsPath;
 
@@ -21,6 +21,15 @@ pub trait Tool: Send + Sync {
 
     /// Gives what the call would act on, for permission. It looks at the file system, and changes nothing.
     fn subjects(&self, args: &Value, cx: &ToolContext) -> Vec<Subject>;
+
+    /// Gives what a person must be asked before the call runs; what they answer is in [`ToolContext::response`] then.
+    /// Almost every tool asks nothing.
+    ///
+    /// # Errors
+    /// [`ToolError::Argument`] when the arguments make no questions that a person could answer.
+    fn questions(&self, _args: &Value) -> Result<Vec<Question>, ToolError> {
+        Ok(Vec::new())
+    }
 
     /// Runs the call. `args` passed [`crate::Registry::check`].
     ///

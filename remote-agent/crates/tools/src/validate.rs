@@ -133,6 +133,7 @@ fn check(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>) -> 
             }
         }
     }
+    length(schema, &value, at, problems);
     match value {
         Value::Object(members) => object(schema, members, at, problems),
         Value::Array(items) => {
@@ -143,6 +144,23 @@ fn check(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>) -> 
                 .collect()
         }
         other => other,
+    }
+}
+
+/// Checks how many items a list has.
+fn length(schema: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
+    let Some(items) = value.as_array() else { return };
+    let limit = |name: &str| schema.get(name).and_then(Value::as_u64);
+    let count = items.len() as u64;
+    if let Some(least) = limit("minItems").filter(|least| count < *least) {
+        problems.push(format!(
+            "- {at}: minItems; expected at least {least} items, got {count}"
+        ));
+    }
+    if let Some(most) = limit("maxItems").filter(|most| count > *most) {
+        problems.push(format!(
+            "- {at}: maxItems; expected at most {most} items, got {count}"
+        ));
     }
 }
 

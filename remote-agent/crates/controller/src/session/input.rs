@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use agent_loop::{Approval, TurnEvent, Verdict};
-use conversation::{Message, TurnId};
+use agent_loop::{Approval, Inquiry, TurnEvent, Verdict};
+use conversation::{Message, Response, TurnId};
 use permission::{Grants, Preset};
 use protocol::{Command, CommandId, Delta, ErrorBody, PromptId, Receipt};
 use session_store::record::Record;
@@ -22,7 +22,9 @@ pub(crate) enum Input {
     },
     /// The running turn reports something.
     Turn(TurnId, TurnEvent),
-    /// The running turn needs a person.
+    /// The model asks a person something.
+    Inquiry(TurnId, Inquiry),
+    /// The running turn needs a person's approval.
     Ask(TurnId, Approval),
     /// The task of the turn ended without [`TurnEvent::Ended`]: it panicked, or did not stop within its grace.
     TurnLost(TurnId, String),
@@ -56,8 +58,10 @@ pub(crate) enum Effect {
     StartTurn(TurnPlan),
     /// Tell the running turn to stop.
     CancelTurn(TurnId),
-    /// Give the running turn the answer it waits for.
+    /// Give the running turn the verdict it waits for.
     Answer(PromptId, Verdict),
+    /// Give the running turn what came of the model's questions; `None` when they are withdrawn.
+    Respond(PromptId, Option<Response>),
     /// The policy for the next calls changed.
     SetPolicy(Posture),
     /// Fire a timer after a while; arming again starts anew.

@@ -9,7 +9,7 @@
 //! | idle | submit | running | append, sync, reply, append, start turn |
 //! | running, waiting | submit | same | append, sync, reply |
 //! | running | turn asks | waiting | append, sync |
-//! | waiting | answer (last) | running | append, sync, reply, answer |
+//! | waiting | answer or reply (last) | running | append, sync, reply, answer |
 //! | running, waiting | cancel | cancelling | append, sync, reply, withdraw questions, cancel turn |
 //! | any with a turn | turn ended or lost | idle, or running with the next submit | append, sync |
 //! | any with a turn | daemon ends | idle | append results and the end, sync |
@@ -17,7 +17,7 @@
 
 mod input;
 mod prompts;
-
+mod replies;
 mod streaming;
 #[cfg(test)]
 mod tests;
@@ -78,6 +78,7 @@ impl Session {
             Input::Command { id, body, command } => self.on_command(id, body, command, &mut out),
             Input::Turn(turn, event) => self.on_turn(turn, event, &mut out),
             Input::Ask(turn, approval) => self.on_ask(turn, approval, &mut out),
+            Input::Inquiry(turn, inquiry) => self.on_inquiry(turn, inquiry, &mut out),
             Input::TurnLost(turn, why) => self.on_turn_lost(turn, &why, &mut out),
             Input::Timer(Timer::Checkpoint) => self.checkpoint(&mut out),
             Input::Opened => self.start_next(&mut out),
@@ -144,9 +145,8 @@ impl Session {
             Command::Prompt(PromptCommand::Answer { prompt, answer }) => {
                 self.answer(id, by, prompt, answer, out);
             }
-            Command::Prompt(PromptCommand::Reply { prompt, .. }) => {
-                let message = format!("question {prompt} waits for an approval, not for a reply");
-                out.push(Effect::Reply(Err(ErrorBody::new(ErrorCode::BadRequest, message))));
+            Command::Prompt(PromptCommand::Reply { prompt, replies }) => {
+                self.reply(id, by, prompt, replies, out);
             }
             Command::Session(SessionCommand::SetPreset { preset }) => self.set_preset(id, by, preset, out),
             Command::Session(SessionCommand::Close) => self.close(id, by, out),

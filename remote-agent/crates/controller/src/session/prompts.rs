@@ -44,7 +44,13 @@ impl Session {
             subject,
             reason,
             scope: shown,
+            questions: Vec::new(),
         };
+        self.open_prompt(record, out);
+    }
+
+    /// Puts a question on record, where everybody sees it.
+    pub(super) fn open_prompt(&mut self, record: PromptRecord, out: &mut Effects) {
         self.append(Record::Prompt(record), out);
         out.push(Effect::Sync);
         if self.stopping() {
@@ -61,19 +67,26 @@ impl Session {
         answer: Answer,
         out: &mut Effects,
     ) {
-        if !self
-            .state
-            .phase
-            .prompts
-            .iter()
-            .any(|open| open.prompt == prompt.0)
-        {
-            out.push(Effect::Reply(Err(self.not_open(prompt))));
-            return;
+        match self.open_questions(prompt) {
+            None => {
+                out.push(Effect::Reply(Err(self.not_open(prompt))));
+                return;
+            }
+            Some(questions) if !questions.is_empty() => return self.no_reply(id, by, prompt, answer, out),
+            Some(_) if answer == Answer::Replied => {
+                let error = ErrorBody::new(
+                    ErrorCode::BadRequest,
+                    format!("question {prompt} waits for an approval, not for replies"),
+                );
+                out.push(Effect::Reply(Err(error)));
+                return;
+            }
+            Some(_) => {}
         }
         let record = PromptRecord::Answered {
             prompt: prompt.0,
             answer: answer.name().to_owned(),
+            replies: Vec::new(),
             by,
         };
         self.accept(id, Record::Prompt(record), out);
@@ -90,19 +103,29 @@ impl Session {
     }
 
     pub(super) fn withdraw_prompts(&mut self, reason: &str, out: &mut Effects) {
-        let open: Vec<u64> = self.state.phase.prompts.iter().map(|open| open.prompt).collect();
+        let open: Vec<(u64, bool)> = self
+            .state
+            .phase
+            .prompts
+            .iter()
+            .map(|open| (open.prompt, open.questions.is_empty()))
+            .collect();
         self.scopes.clear();
-        for prompt in open {
+        for (prompt, approval) in open {
             let record = PromptRecord::Withdrawn {
                 prompt,
                 reason: reason.to_owned(),
             };
             self.append(Record::Prompt(record), out);
-            out.push(Effect::Answer(PromptId(prompt), Verdict::Withdrawn));
+            out.push(if approval {
+                Effect::Answer(PromptId(prompt), Verdict::Withdrawn)
+            } else {
+                Effect::Respond(PromptId(prompt), None)
+            });
         }
     }
 
-    fn not_open(&self, prompt: PromptId) -> ErrorBody {
+    pub(super) fn not_open(&self, prompt: PromptId) -> ErrorBody {
         if (1..=self.state.counters.prompts).contains(&prompt.0) {
             let message = format!("question {prompt} is not open any more: it was answered or withdrawn");
             ErrorBody::new(ErrorCode::Conflict, message)

@@ -2,12 +2,15 @@
 
 use std::{collections::HashMap, fmt::Write as _};
 
-use agent_loop::{Approval, TurnEvent};
+use agent_loop::{Approval, Inquiry, TurnEvent};
 use conversation::{
-    AssistantMessage, CallId, CallOutcome, Finish, ItemId, ToolCall, ToolMessage, TurnId, TurnOutcome, Usage,
+    AssistantMessage, CallId, CallOutcome, Finish, ItemId, Question, QuestionOption, ToolCall, ToolMessage,
+    TurnId, TurnOutcome, Usage,
 };
 use permission::Grant;
-use protocol::{Answer, Command, CommandId, Preset, PromptCommand, PromptId, SessionCommand, TurnCommand};
+use protocol::{
+    Answer, Command, CommandId, Preset, PromptCommand, PromptId, Reply, SessionCommand, TurnCommand,
+};
 use session_store::{
     Record, Replayed, Stored,
     record::{CallRecord, PromptRecord, SessionRecord, TurnRecord},
@@ -32,6 +35,7 @@ impl Script {
             workspace: "/w".to_owned(),
             model: "m".to_owned(),
             preset: "workspace-write".to_owned(),
+            context_window: None,
             parent: None,
         };
         let log = vec![Stored {
@@ -98,10 +102,17 @@ impl Script {
                 let answer = match *answer {
                     "once" => Answer::AllowOnce,
                     "session" => Answer::AllowSession,
+                    "nobody" => Answer::Nobody,
+                    "replied" => Answer::Replied,
                     _ => Answer::Deny,
                 };
                 let prompt = PromptId(number(prompt));
                 self.command(name, Command::Prompt(PromptCommand::Answer { prompt, answer }))
+            }
+            ["reply", name, prompt, replies @ ..] => {
+                let replies = replies.iter().map(|labels| reply(labels)).collect();
+                let prompt = PromptId(number(prompt));
+                self.command(name, Command::Prompt(PromptCommand::Reply { prompt, replies }))
             }
             ["preset", name, preset] => {
                 let preset: Preset = preset.parse().unwrap();
@@ -112,6 +123,7 @@ impl Script {
             ["timer"] => Input::Timer(Timer::Checkpoint),
             ["opened"] => Input::Opened,
             ["shutdown"] => Input::ShutDown,
+            ["inquire", turn, call] => Input::Inquiry(TurnId(number(turn)), inquiry(call)),
             ["ask", turn, call] => Input::Ask(TurnId(number(turn)), approval(call)),
             [verb, turn, rest @ ..] => Input::Turn(TurnId(number(turn)), report(verb, rest)),
             other => panic!("unknown line {other:?}"),
@@ -144,6 +156,9 @@ impl Script {
             ),
             Effect::CancelTurn(turn) => format!("stop turn {turn}"),
             Effect::Answer(prompt, verdict) => format!("answer {prompt} {verdict:?}"),
+            Effect::Respond(prompt, response) => {
+                format!("respond {prompt} {}", print_response(response.as_ref()))
+            }
             Effect::SetPolicy(posture) => {
                 format!("policy {} {}", posture.preset, posture.grants.list().len())
             }
@@ -163,6 +178,58 @@ fn approval(call: &str) -> Approval {
         subject: "rm x".to_owned(),
         reason: "r".to_owned(),
         scope: Grant::Command("rm x".to_owned()),
+    }
+}
+
+/// Two questions: one with a single answer from its options, one with several or own words.
+fn inquiry(call: &str) -> Inquiry {
+    let question = |header: &str, free: bool| Question {
+        header: header.to_owned(),
+        text: format!("{header}?"),
+        options: ["a", "b"]
+            .map(|label| QuestionOption {
+                label: label.to_owned(),
+                description: String::new(),
+            })
+            .into(),
+        multi_select: free,
+        free_text: free,
+    };
+    Inquiry {
+        call: CallId(call.to_owned()),
+        tool: "ask".to_owned(),
+        questions: vec![question("One", false), question("Many", true)],
+    }
+}
+
+/// Reads labels with commas between them; what begins with a quotation mark is own words, a dash is nothing.
+fn reply(word: &str) -> Reply {
+    match word.strip_prefix('"') {
+        Some(words) => Reply::words(words),
+        None if word == "-" => Reply::default(),
+        None => Reply {
+            chosen: word.split(',').map(str::to_owned).collect(),
+            text: None,
+        },
+    }
+}
+
+fn print_response(response: Option<&conversation::Response>) -> String {
+    let one = |reply: &conversation::Reply| {
+        let words = reply.text.iter().map(|text| format!("\"{text}"));
+        let parts: Vec<_> = reply.chosen.iter().cloned().chain(words).collect();
+        if parts.is_empty() {
+            "-".to_owned()
+        } else {
+            parts.join(",")
+        }
+    };
+    match response {
+        Some(conversation::Response::Replied(replies)) => {
+            replies.iter().map(one).collect::<Vec<_>>().join(" ")
+        }
+        Some(other) => format!("{other:?}"),
+        None => "Withdrawn".to_owned(),
     }
 }
 
@@ -318,6 +385,71 @@ fn the_first_answer_wins() {
          answer b 1 session => reply 6
          answer c 1 deny => refuse Conflict
          answer d 7 deny => refuse NotFound",
+    );
+}
+
+#[test]
+fn questions_of_the_model_are_answered_once_and_in_their_own_terms() {
+    let run = check(
+        "submit a fix => +submitted 1; sync; reply 2; +started 1; start turn 1 with 1 messages, item 1
+         say 1 1 call_1_0 call_1_1 => +assistant 1
+         inquire 1 call_1_0 => +asked 1; sync
+         answer r 1 replied => refuse BadRequest
+         reply b 1 c => refuse BadRequest
+         reply b 1 a,b => refuse BadRequest
+         reply b 1 \"own => refuse BadRequest
+         reply b 1 a a,a => refuse BadRequest
+         reply b 1 a b a => refuse BadRequest
+         reply c 1 b a,b => +answered 1 replied; sync; reply 6; respond 1 b a,b
+         reply c 1 b a,b => reply 6
+         reply d 1 a => refuse Conflict
+         answer e 1 deny => refuse Conflict
+         reply f 9 a => refuse NotFound
+         inquire 1 call_1_1 => +asked 2; sync
+         reply g 2 - \"own => +answered 2 replied; sync; reply 8; respond 2 - \"own",
+    );
+    assert!(run.session.state().phase.prompts.is_empty());
+}
+
+#[test]
+fn an_answer_without_replies_chooses_nothing() {
+    check(
+        "submit a fix => +submitted 1; sync; reply 2; +started 1; start turn 1 with 1 messages, item 1
+         say 1 1 call_1_0 => +assistant 1
+         inquire 1 call_1_0 => +asked 1; sync
+         answer b 1 session => +answered 1 deny; sync; reply 6; respond 1 Declined
+         inquire 1 call_1_0 => +asked 2; sync
+         answer c 2 nobody => +answered 2 nobody; sync; reply 8; respond 2 Nobody
+         inquire 1 call_1_0 => +asked 3; sync
+         reply d 3 => +answered 3 replied; sync; reply 10; respond 3 - -
+         ask 1 call_1_0 => +asked 4; sync
+         reply e 4 a => refuse BadRequest
+         answer f 4 replied => refuse BadRequest
+         answer g 4 nobody => +answered 4 nobody; sync; reply 12; answer 4 Refused",
+    );
+}
+
+#[test]
+fn questions_of_the_model_end_with_their_turn() {
+    let script =
+        "submit a fix => +submitted 1; sync; reply 2; +started 1; start turn 1 with 1 messages, item 1
+         say 1 1 call_1_0 => +assistant 1
+         inquire 1 call_1_0 => +asked 1; sync";
+    let cancelled = format!(
+        "{script}
+         cancel b 1 => +cancel 1; sync; reply 6; +withdrawn 1; respond 1 Withdrawn; stop turn 1
+         inquire 1 call_1_0 => +asked 2; sync; +withdrawn 2; respond 2 Withdrawn
+         reply c 1 a => refuse Conflict"
+    );
+    check(&cancelled);
+    let mut crashed = check(script);
+    assert_eq!(
+        crashed.crash(),
+        [
+            "+result call_1_0 Cancelled",
+            "+withdrawn 1",
+            "+ended 1 Interrupted"
+        ]
     );
 }
 

@@ -233,3 +233,117 @@ async fn a_model_that_cannot_be_reached_ends_the_turn_in_words() {
     assert_eq!(kind, "model_access");
     assert!(message.contains("401"), "{message}");
 }
+
+/// A scenario whose model asks one question and then says something.
+fn asking() -> Scenario {
+    let question = json!({"questions": [{
+        "header": "Storage",
+        "question": "Where should the data live?",
+        "options": [{"label": "SQLite", "description": "one file"}, {"label": "Postgres"}],
+    }]});
+    Scenario::new().call("ask", &question).say("Done.")
+}
+
+fn opens_prompt(event: &Event) -> bool {
+    matches!(event, Event::Prompt(PromptEvent::Opened { .. }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_the_model_waits_for_a_person_under_every_preset() {
+    let wanted = |text: &str| text.to_owned();
+    let cases = [
+        (
+            Preset::ReadOnly,
+            PromptCommand::Reply {
+                prompt: protocol::PromptId(1),
+                replies: vec![protocol::Reply::option("SQLite")],
+            },
+            wanted("answer: SQLite"),
+        ),
+        (
+            Preset::DangerFullAccess,
+            PromptCommand::Answer {
+                prompt: protocol::PromptId(1),
+                answer: Answer::Deny,
+            },
+            wanted("did not choose"),
+        ),
+        (
+            Preset::WorkspaceWrite,
+            PromptCommand::Answer {
+                prompt: protocol::PromptId(1),
+                answer: Answer::Nobody,
+            },
+            wanted("[model assumption] No person can answer now"),
+        ),
+    ];
+    for (preset, answer, want) in cases {
+        let rig = Rig::new(asking()).await;
+        let (_, session) = rig.open(preset).await;
+        let mut events = session.subscribe(0);
+        submit(&session, "store it").await;
+        until(&mut events, opens_prompt).await;
+        let snapshot = session.snapshot().await.unwrap();
+        assert!(matches!(snapshot.phase, Phase::Waiting { .. }));
+        let prompt = &snapshot.prompts[0];
+        let questions = prompt.kind.questions();
+        assert_eq!((prompt.tool.as_str(), questions.len()), ("ask", 1));
+        assert_eq!(questions[0].options[0].label, "SQLite");
+        assert!(questions[0].free_text && !questions[0].multi_select);
+        let pending = snapshot.items.iter().any(|item| {
+            matches!(
+                item,
+                Item::Tool {
+                    state: ToolState::Pending,
+                    ..
+                }
+            )
+        });
+        assert!(pending, "a call that waits for a person has not started");
+
+        session.command(command(Command::Prompt(answer))).await.unwrap();
+        until(&mut events, is_end).await;
+        let results = rig.model.requests().pop().unwrap().tool_results();
+        assert!(format!("{results:?}").contains(&want), "{results:?}");
+        let snapshot = session.snapshot().await.unwrap();
+        assert!(snapshot.prompts.is_empty());
+        let fine = ToolState::Done {
+            outcome: CallOutcome::Ok,
+        };
+        let done = |item: &Item| matches!(item, Item::Tool { state, .. } if *state == fine);
+        assert!(snapshot.items.iter().any(done));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_ends_while_a_person_thinks_withdraws_the_question() {
+    let mut rig = Rig::new(asking()).await;
+    let (id, session) = rig.open(Preset::WorkspaceWrite).await;
+    let mut events = session.subscribe(0);
+    submit(&session, "store it").await;
+    until(&mut events, opens_prompt).await;
+    rig.restart().await;
+    let snapshot = rig.manager.get(id).await.unwrap().snapshot().await.unwrap();
+    assert!(snapshot.prompts.is_empty());
+    assert_eq!(snapshot.phase, Phase::Idle);
+    let cancelled = ToolState::Done {
+        outcome: CallOutcome::Cancelled,
+    };
+    let never_started = |item: &Item| matches!(item, Item::Tool { state, .. } if *state == cancelled);
+    assert!(snapshot.items.iter().any(never_started), "{:?}", snapshot.items);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_that_nobody_could_answer_are_sent_back_at_once() {
+    let wrong = json!({"questions": [{"header": "h", "question": "q?", "options": [{"label": "only one"}]}]});
+    let rig = Rig::new(Scenario::new().call("ask", &wrong).say("Done.")).await;
+    let (_, session) = rig.open(Preset::WorkspaceWrite).await;
+    let mut events = session.subscribe(0);
+    submit(&session, "go").await;
+    let frames = until(&mut events, is_end).await;
+    let asked = |frame: &Frame| matches!(frame, Frame::Event(event) if opens_prompt(&event.event));
+    assert!(!frames.iter().any(asked));
+    let results = rig.model.requests().pop().unwrap().tool_results();
+    let results = format!("{results:?}");
+    assert!(results.contains("expected at least 2 items, got 1"), "{results}");
+}

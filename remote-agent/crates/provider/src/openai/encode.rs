@@ -212,6 +212,7 @@ mod tests {
             }],
             finish: Finish::ToolCalls,
             usage: None,
+            cost: None,
         })
     }
 

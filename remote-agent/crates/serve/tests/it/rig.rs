@@ -271,6 +271,7 @@ impl Assembler for Parts {
                     state: Arc::new(ShellState::new(self.temp.clone())),
                     time_limit: Some(Duration::from_secs(30)),
                 },
+                response: None,
                 live: None,
                 token: scope.token().clone(),
             };
@@ -278,6 +279,8 @@ impl Assembler for Parts {
                 name: "m".to_owned(),
                 temperature: None,
                 max_tokens: None,
+                context_window: None,
+                price: None,
             };
             let registry = Arc::new(Registry::with_builtin());
             let turn = TurnOptions::new(provider, model, registry, tools, "system text", "context text");

@@ -74,6 +74,7 @@ fn every_variant_has_a_golden_line() {
         .map(|(_, record)| match record {
             Record::Session(S::Opened { .. }) => "session.opened",
             Record::Session(S::Prefix { .. }) => "session.prefix",
+            Record::Session(S::ModelChanged { .. }) => "session.model_changed",
             Record::Session(S::PresetChanged { .. }) => "session.preset_changed",
             Record::Session(S::Ignored { .. }) => "session.ignored",
             Record::Session(S::Resumed { .. }) => "session.resumed",
@@ -93,5 +94,5 @@ fn every_variant_has_a_golden_line() {
             Record::Unknown { .. } => "unknown",
         })
         .collect();
-    assert_eq!(kinds.len(), 18);
+    assert_eq!(kinds.len(), 19);
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use conversation::{
-    AssistantMessage, CallId, CallOutcome, Failure, FailureKind, Finish, ItemId, Message, ToolCall, TurnId,
-    TurnOutcome, Usage,
+    AssistantMessage, CallId, CallOutcome, Cost, Failure, FailureKind, Finish, ItemId, Message, Question,
+    QuestionOption, Reply, ToolCall, TurnId, TurnOutcome, Usage,
 };
 use session_store::{
     Log, Record, Stored,
@@ -44,6 +44,7 @@ pub(crate) fn opened() -> Record {
         workspace: "/srv/app".to_owned(),
         model: "deepseek/chat".to_owned(),
         preset: "ask".to_owned(),
+        context_window: None,
         parent: None,
     })
 }
@@ -92,12 +93,24 @@ pub(crate) fn assistant(turn: u64, item: u64, text: &str, calls: usize) -> Recor
             cached: 64,
             output: 7,
         }),
+        cost: None,
     };
     Record::Turn(TurnRecord::Assistant {
         turn: TurnId(turn),
         item: ItemId(item),
         message,
     })
+}
+
+fn priced() -> Record {
+    let mut record = assistant(1, 3, "Done.", 0);
+    if let Record::Turn(TurnRecord::Assistant { message, .. }) = &mut record {
+        message.cost = Some(Cost {
+            currency: "USD".to_owned(),
+            micros: 1_234,
+        });
+    }
+    record
 }
 
 pub(crate) fn call_started(turn: u64, item: u64, index: usize) -> Record {
@@ -121,6 +134,46 @@ pub(crate) fn prompt_opened(prompt: u64, turn: u64, item: u64, index: usize) -> 
         subject: "cargo test".to_owned(),
         reason: "runs a program".to_owned(),
         scope: Some("bash(cargo test:*)".to_owned()),
+        questions: Vec::new(),
+    })
+}
+
+/// A question of the model.
+pub(crate) fn question_opened(prompt: u64, turn: u64, item: u64) -> Record {
+    let option = |label: &str, description: &str| QuestionOption {
+        label: label.to_owned(),
+        description: description.to_owned(),
+    };
+    let question = Question {
+        header: "Storage".to_owned(),
+        text: "Where should the data live?".to_owned(),
+        options: vec![option("SQLite", "one file"), option("汉字", "")],
+        multi_select: true,
+        free_text: true,
+    };
+    Record::Prompt(PromptRecord::Opened {
+        prompt,
+        turn: TurnId(turn),
+        call: CallId::new(ItemId(item), 0),
+        tool: "ask".to_owned(),
+        subject: question.text.clone(),
+        reason: "the model asks".to_owned(),
+        scope: None,
+        questions: vec![question],
+    })
+}
+
+/// The answer to a question of the model.
+pub(crate) fn question_answered(prompt: u64) -> Record {
+    let reply = Reply {
+        chosen: vec!["SQLite".to_owned()],
+        text: Some("for now".to_owned()),
+    };
+    Record::Prompt(PromptRecord::Answered {
+        prompt,
+        answer: "replied".to_owned(),
+        replies: vec![reply],
+        by: by(&format!("reply-{prompt}")),
     })
 }
 
@@ -129,6 +182,7 @@ pub(crate) fn prompt_answered(prompt: u64) -> Record {
     Record::Prompt(PromptRecord::Answered {
         prompt,
         answer: "allow_once".to_owned(),
+        replies: Vec::new(),
         by,
     })
 }
@@ -186,6 +240,8 @@ pub(crate) fn one_of_each() -> Vec<(&'static str, Record)> {
         ("call.finished", call_finished(1, 2, 0, "ok\n")),
         ("prompt.opened", prompt_opened(1, 1, 2, 0)),
         ("prompt.answered", prompt_answered(1)),
+        ("prompt.opened.question", question_opened(2, 1, 3)),
+        ("prompt.answered.replied", question_answered(2)),
         (
             "prompt.withdrawn",
             Record::Prompt(PromptRecord::Withdrawn {
@@ -211,6 +267,10 @@ fn session_records() -> Vec<(&'static str, Record)> {
             at: 12,
         });
     }
+    let mut measured = opened();
+    if let Record::Session(SessionRecord::Opened { context_window, .. }) = &mut measured {
+        *context_window = Some(1_000_000);
+    }
     let changes = [
         (
             "session.prefix",
@@ -233,10 +293,21 @@ fn session_records() -> Vec<(&'static str, Record)> {
                 reason: text("no turn runs"),
             },
         ),
+        (
+            "session.model_changed",
+            SessionRecord::ModelChanged {
+                model: text("m/large"),
+                context_window: Some(200_000),
+            },
+        ),
         ("session.resumed", SessionRecord::Resumed { instance: text("i1") }),
         ("session.closed", SessionRecord::Closed { by: by("c3") }),
     ];
-    let opened = [("session.opened", opened()), ("session.opened.forked", forked)];
+    let opened = [
+        ("session.opened", opened()),
+        ("session.opened.forked", forked),
+        ("session.opened.measured", measured),
+    ];
     opened
         .into_iter()
         .chain(changes.map(|(name, record)| (name, Record::Session(record))))
@@ -267,6 +338,7 @@ fn turn_records() -> Vec<(&'static str, Record)> {
         ("turn.partial", partial(1, 2, 3, "text")),
         ("turn.discarded", Record::Turn(discarded)),
         ("turn.assistant", assistant(1, 2, "I look", 2)),
+        ("turn.assistant.priced", priced()),
         (
             "turn.cancel_requested",
             Record::Turn(TurnRecord::CancelRequested { turn, by: by("c4") }),

@@ -117,23 +117,23 @@ table! {
         price: Option<Price> = None, Kind::Table(&Price::KEYS);
         /// Prices by model.
         prices: BTreeMap<String, Price> = BTreeMap::new(), Kind::TableMap(&Price::KEYS);
-        /// The currency of prices that name none: `USD` or `CNY`.
-        billing_currency: Option<String> = None, Kind::Text;
+        /// The currency of prices that name none: `USD` or `CNY`; `USD` where this is not set.
+        billing_currency: Option<String> = None, Kind::Choice(&CURRENCIES, &[]);
     }
     later &[];
 }
 
 table! {
-    /// What a million tokens cost.
+    /// What a million tokens cost. Without a price for input or for output the cost is not known.
     pub struct Price {
-        /// Input that the provider had in its cache.
-        cache_hit: f64 = 0.0, Kind::Float(0.0, 1e9);
+        /// Input that the provider had in its cache. Without it, it costs as much as other input.
+        cache_hit: Option<f64> = None, Kind::Float(0.0, 1e9);
         /// Other input.
-        input: f64 = 0.0, Kind::Float(0.0, 1e9);
+        input: Option<f64> = None, Kind::Float(0.0, 1e9);
         /// Output.
-        output: f64 = 0.0, Kind::Float(0.0, 1e9);
-        /// The currency.
-        currency: Option<String> = None, Kind::Text;
+        output: Option<f64> = None, Kind::Float(0.0, 1e9);
+        /// The currency: `USD` or `CNY`.
+        currency: Option<String> = None, Kind::Choice(&CURRENCIES, &[]);
     }
     later &[];
 }
@@ -154,6 +154,9 @@ table! {
     ];
 }
 
+/// The currencies that vendors bill in.
+const CURRENCIES: [&str; 2] = ["USD", "CNY"];
+
 /// The ways in which reasoning is asked for and sent back.
 const REASONING_PROTOCOLS: [&str; 7] = [
     "auto",
@@ -169,15 +172,15 @@ const REASONING_PROTOCOLS: [&str; 7] = [
 #[must_use]
 pub fn presets() -> Vec<Provider> {
     let flash = Price {
-        cache_hit: 0.006,
-        input: 0.3,
-        output: 1.2,
+        cache_hit: Some(0.006),
+        input: Some(0.3),
+        output: Some(1.2),
         currency: Some("USD".to_owned()),
     };
     let pro = Price {
-        cache_hit: 0.044,
-        input: 1.32,
-        output: 3.96,
+        cache_hit: Some(0.044),
+        input: Some(1.32),
+        output: Some(3.96),
         currency: Some("USD".to_owned()),
     };
     vec![

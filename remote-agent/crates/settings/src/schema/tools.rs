@@ -5,7 +5,7 @@ use super::{Key, Kind, later, table};
 table! {
     /// How the tools behave.
     pub struct Tools {
-        /// The tools the model is given. Empty means all. A project can only leave some out.
+        /// The tools the model is given. Empty means all; `ask` is always there. A project can only leave some out.
         enabled: Vec<String> = Vec::new(), Kind::TextList, Narrows;
         /// After how many seconds a command in the foreground is stopped. 0 means never.
         bash_timeout_seconds: u64 = 120, Kind::Integer(0, 604_800);

@@ -77,7 +77,7 @@ fn values_of_a_model_win_over_those_of_its_provider() {
         ),
         (Some(1000), 7, Some("low"))
     );
-    assert_eq!(shared.price().unwrap().output.to_string(), "2.5");
+    assert_eq!(shared.price().unwrap().output, Some(2.5));
     let none = loaded.settings.resolve_model("b").unwrap();
     assert_eq!(
         (none.context_window(), none.price(), none.effort()),
@@ -97,7 +97,7 @@ fn the_built_in_providers_are_there_until_one_is_configured() {
     assert_eq!(choice.reference(), "deepseek-flash/deepseek-v4-flash");
     assert_eq!(choice.provider.api_key_env.as_deref(), Some("DEEPSEEK_API_KEY"));
     assert_eq!(choice.context_window(), Some(1_000_000));
-    assert_eq!(choice.price().unwrap().output.to_string(), "1.2");
+    assert_eq!(choice.price().unwrap().output, Some(1.2));
     assert!(
         Fixture::new()
             .user(PROVIDERS)

@@ -34,6 +34,7 @@ fn tools_are_found_and_limited() {
     assert_eq!(
         names,
         [
+            "ask",
             "bash",
             "edit_file",
             "glob",
@@ -46,7 +47,7 @@ fn tools_are_found_and_limited() {
     let limited = registry.only(|name| name == "ls");
     assert!(limited.find("ls").is_some() && limited.find("bash").is_none());
     let doubled = Registry::new(builtin().into_iter().chain(builtin().iter().map(Arc::clone)));
-    assert_eq!(doubled.schemas().len(), 7);
+    assert_eq!(doubled.schemas().len(), 8);
 }
 
 #[test]

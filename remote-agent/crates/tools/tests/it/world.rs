@@ -70,6 +70,7 @@ impl World {
             observed: Arc::new(Observed::new()),
             copies: Arc::new(NoCopies),
             shell,
+            response: None,
             live: None,
             token: CancellationToken::new(),
         };
