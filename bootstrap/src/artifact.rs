@@ -1,7 +1,10 @@
 //! Which program is carried over, its checksum, and where it comes from.
 
 use std::{
-    fmt, io,
+    fmt,
+    fs::File,
+    io::{self, Read as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,8 +18,19 @@ use crate::{layout, platform::Target};
 pub struct Artifact {
     version: String,
     sum: String,
-    content: Arc<[u8]>,
+    content: Content,
 }
+
+/// A program's bytes. A file is read in pieces and never held in memory; it stays open, so that a file put in its
+/// place meanwhile is not mixed with it.
+#[derive(Clone)]
+pub(crate) enum Content {
+    Memory(Arc<[u8]>),
+    File(Arc<File>, usize),
+}
+
+/// Bytes read at a time for the checksum.
+const PIECE: usize = 64 * 1024;
 
 /// Where programs may come from.
 #[derive(Debug, Clone)]
@@ -56,15 +70,30 @@ impl Artifact {
     #[must_use]
     pub fn new(version: impl Into<String>, content: impl Into<Arc<[u8]>>) -> Self {
         let content = content.into();
-        let sum = Sha256::digest(&content)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
         Self {
             version: version.into(),
-            sum,
-            content,
+            sum: hex(&Sha256::digest(&content)),
+            content: content.into(),
         }
+    }
+
+    /// Opens a program's file and computes its checksum.
+    fn open(version: String, path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let (mut sum, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+        loop {
+            let count = file.read(&mut piece)?;
+            if count == 0 {
+                break;
+            }
+            sum.update(piece.get(..count).unwrap_or_default());
+            size += count;
+        }
+        Ok(Self {
+            version,
+            sum: hex(&sum.finalize()),
+            content: Content::File(Arc::new(file), size),
+        })
     }
 
     /// Gives the version.
@@ -91,9 +120,45 @@ impl Artifact {
         layout::program(&self.version, &self.sum)
     }
 
-    pub(crate) fn content(&self) -> Arc<[u8]> {
-        Arc::clone(&self.content)
+    pub(crate) fn content(&self) -> Content {
+        self.content.clone()
     }
+}
+
+impl Content {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Memory(bytes) => bytes.len(),
+            Self::File(_, size) => *size,
+        }
+    }
+
+    /// Reads exactly `length` bytes from `start` on.
+    pub(crate) fn read(&self, start: usize, length: usize) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Memory(bytes) => {
+                let piece = bytes.get(start..start.saturating_add(length));
+                piece
+                    .map(<[u8]>::to_vec)
+                    .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+            }
+            Self::File(file, _) => {
+                let mut piece = vec![0; length];
+                file.read_exact_at(&mut piece, start as u64)?;
+                Ok(piece)
+            }
+        }
+    }
+}
+
+impl From<Arc<[u8]>> for Content {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self::Memory(bytes)
+    }
+}
+
+fn hex(sum: &[u8]) -> String {
+    sum.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Debug for Artifact {
@@ -106,7 +171,7 @@ impl fmt::Debug for Artifact {
 }
 
 impl ArtifactSource {
-    /// Finds and reads the program for a target: this program's own file if it fits, else the first build in `dist`.
+    /// Finds the program for a target: this program's own file if it fits, else the first build in `dist`.
     ///
     /// # Errors
     /// [`ArtifactError::NoBuild`] when there is none; [`ArtifactError::Read`] when there is one that cannot be read.
@@ -121,15 +186,8 @@ impl ArtifactSource {
         stdx::task::blocking(move || {
             let path = own.or_else(|| dist.into_iter().find(|path| path.is_file()));
             let path = path.ok_or(ArtifactError::NoBuild { target })?;
-            Ok(Artifact::new(version, read(&path)?))
+            Artifact::open(version, &path).map_err(|source| ArtifactError::Read { path, source })
         })
         .await
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, ArtifactError> {
-    std::fs::read(path).map_err(|source| ArtifactError::Read {
-        path: path.to_owned(),
-        source,
-    })
 }

@@ -256,6 +256,12 @@ fn hint(kind: &ErrorKind) -> Option<String> {
         }
         ErrorKind::NoHashTool => "install coreutils or openssl on the host",
         ErrorKind::NoCommonProtocol { .. } => "use the same version on both sides: `reasonix remote upgrade`",
+        ErrorKind::Remote(RemoteError::NoFiles) => {
+            "let the host's sshd offer sftp, or put `reasonix` on its PATH"
+        }
+        ErrorKind::Remote(RemoteError::FilesOnly) => {
+            "let the account run commands: without `ForceCommand internal-sftp`, or as another user"
+        }
         ErrorKind::WrongSum { .. } | ErrorKind::Contended => "try again",
         ErrorKind::Remote(_) | ErrorKind::Program(_) | ErrorKind::Artifact(_) => return None,
     };

@@ -5,13 +5,15 @@ use protocol::{Hello, VersionRange};
 use crate::{
     artifact::{Artifact, ArtifactSource},
     error::{Error, ErrorKind, Stage, Trace},
-    install, launch,
+    install::{Upload, Way},
+    launch, layout,
     payload::Encoding,
-    plan::{self, Install, Request, Step},
+    plan::{self, Install, InstallStep, Request, Step},
     platform::Target,
-    probe::{self, Ask, Probe, Workspace, Write},
+    probe::{self, Ask, Part, Probe, Workspace, Write},
     progress::{Progress, Update},
-    remote::Remote,
+    remote::{Remote, RemoteError},
+    script::Carriage,
 };
 
 /// Tries before a part that others keep taking over is given up.
@@ -189,19 +191,14 @@ impl Run<'_> {
                     ));
                 }
                 Step::Install(step) => {
-                    let encoding = if self.probe.tools.has("gzip") {
-                        Encoding::Gzip
-                    } else {
-                        Encoding::Plain
-                    };
                     if let Some(artifact) = artifact {
-                        self.install(step, artifact, encoding).await?;
+                        self.install(step, artifact).await?;
                     }
                     arrival = Arrival::Installed;
                 }
                 Step::Launch { program } => {
                     self.progress.update(Update::Stage(Stage::Launch));
-                    let hello = launch::launch(self.remote, program, self.home, self.protocol).await?;
+                    let hello = self.launch(program).await?;
                     return Ok((arrival, hello, program.clone()));
                 }
             }
@@ -213,23 +210,63 @@ impl Run<'_> {
         ))
     }
 
-    async fn install(
-        &self,
-        step: &plan::InstallStep,
-        artifact: &Artifact,
-        encoding: Encoding,
-    ) -> Result<(), Error> {
-        let result = install::install(self.remote, step, artifact, encoding, self.progress).await;
-        match result {
+    async fn launch(&self, program: &str) -> Result<Hello, Error> {
+        launch::launch(
+            self.remote,
+            program,
+            self.home,
+            self.probe.carriage,
+            self.protocol,
+        )
+        .await
+    }
+
+    async fn install(&self, step: &InstallStep, artifact: &Artifact) -> Result<(), Error> {
+        let upload = Upload {
+            remote: self.remote,
+            artifact,
+            progress: self.progress,
+        };
+        let way = way(self.probe);
+        let random = fresh();
+        let error = match upload.install(step, &random, way).await {
+            Err(error) => error,
+            done => return done,
+        };
+        let (again, way) = match error.kind() {
             // A part from before a crash of the host may be rotten. It is gone now, so the next try sends all of it.
-            Err(error) if step.resume.is_some() && matches!(error.kind(), ErrorKind::WrongSum { .. }) => {
-                let whole = plan::InstallStep {
-                    resume: None,
-                    ..step.clone()
-                };
-                install::install(self.remote, &whole, artifact, encoding, self.progress).await
+            ErrorKind::WrongSum { .. } if step.resume.is_some() => (None, way),
+            // The command did not get all of its input, and yet the connection is there.
+            ErrorKind::BadAnswer(_) if matches!(way, Way::Stream(_)) => {
+                let name = layout::part(artifact.sum(), &random);
+                (Some(Part { name, size: 0 }), Way::File(self.probe.carriage))
             }
+            _ => return Err(error),
+        };
+        let step = InstallStep {
+            resume: again,
+            ..step.clone()
+        };
+        match upload.install(&step, &fresh(), way).await {
+            // There is no other way: what went wrong first is worth knowing.
+            Err(second) if matches!(second.kind(), ErrorKind::Remote(RemoteError::NoFiles)) => Err(error),
             result => result,
         }
     }
+}
+
+/// Chooses the way that moves the fewest bytes of those the host offers.
+fn way(probe: &Probe) -> Way {
+    let tools = &probe.tools;
+    if probe.carriage == Carriage::CommandLine || !tools.has("dd") {
+        return Way::File(probe.carriage);
+    }
+    let unpacks = [("zstd", Encoding::Zstd), ("gzip", Encoding::Gzip)];
+    let found = unpacks.into_iter().find(|(tool, _)| tools.has(tool));
+    Way::Stream(found.map_or(Encoding::Plain, |(_, encoding)| encoding))
+}
+
+/// Makes the random part of names.
+fn fresh() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::{
     answer::{Answer, stderr_lines, unhex},
@@ -14,8 +14,8 @@ use crate::{
     plan::InstallStep,
     probe,
     progress::{Progress, Update},
-    remote::{Deadline, Exec, Remote, Status},
-    script::{Call, Script},
+    remote::{Deadline, Exec, Put, Remote, RemoteError, Status},
+    script::{Call, Carriage, Script},
 };
 
 const SCRIPT: &str = include_str!("scripts/install.sh");
@@ -26,52 +26,125 @@ const DEADLINE: Deadline = Deadline {
 };
 const KEEP: usize = 1024 * 1024;
 
-/// Uploads `artifact` as `step` says. Afterwards it is there under its final name, put there by us or by another client.
-pub(crate) async fn install(
-    remote: &dyn Remote,
-    step: &InstallStep,
-    artifact: &Artifact,
-    encoding: Encoding,
-    progress: &dyn Progress,
-) -> Result<(), Error> {
-    progress.update(Update::Stage(Stage::Upload));
-    let fence = Fence::random();
-    let call = script(&fence, step, artifact, encoding);
-    let offset = usize::try_from(step.offset()).unwrap_or(usize::MAX);
-    let payload = Payload::new(artifact.content(), offset, encoding, progress);
-    let exec = Exec {
-        command: &call.command,
-        stdin: Box::new(call.stdin.as_slice().chain(payload)),
-        keep: KEEP,
-        deadline: DEADLINE,
-    };
-    let fail = |kind| Error::new(Stage::Upload, remote.host(), kind);
-    let output = remote
-        .exec(exec)
-        .await
-        .map_err(|error| fail(ErrorKind::Remote(error)))?;
-    let answer = Answer::parse(&fence, &output.stdout);
-    probe::check(&answer, &output, &fail)?;
-    verdict(&answer, step, artifact, remote.host())
+/// How the program's bytes get to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Through the standard input of the command that installs it.
+    Stream(Encoding),
+    /// As a file, before that command runs.
+    File(Carriage),
 }
 
-fn script(fence: &Fence, step: &InstallStep, artifact: &Artifact, encoding: Encoding) -> Call {
-    let random = uuid::Uuid::new_v4().simple().to_string();
+/// One program on its way to a host.
+pub(crate) struct Upload<'a> {
+    pub(crate) remote: &'a dyn Remote,
+    pub(crate) artifact: &'a Artifact,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+impl Upload<'_> {
+    /// Uploads the program as `step` says, under names with `random` in them. Afterwards it is there under its final
+    /// name, put there by us or by another client.
+    pub(crate) async fn install(&self, step: &InstallStep, random: &str, way: Way) -> Result<(), Error> {
+        self.progress.update(Update::Stage(Stage::Upload));
+        match way {
+            Way::Stream(encoding) => {
+                let payload = self.payload(step, encoding);
+                self.run(step, random, way, Box::new(payload)).await
+            }
+            Way::File(_) => match self.put(step, random).await {
+                Ok(()) => self.run(step, random, way, Box::new(tokio::io::empty())).await,
+                Err(RemoteError::Unwritten(source)) => {
+                    // The host says in words what an SFTP status does not tell, such as a full disk.
+                    let told = self.run(step, random, way, Box::new(tokio::io::empty())).await;
+                    let full = |error: &Error| matches!(error.kind(), ErrorKind::NoSpace { .. });
+                    match told {
+                        Err(error) if full(&error) => Err(error),
+                        _ => Err(self.fail(ErrorKind::Remote(RemoteError::Unwritten(source)))),
+                    }
+                }
+                Err(RemoteError::Unclaimed) => Err(self.fail(ErrorKind::Contended)),
+                Err(error) => Err(self.fail(ErrorKind::Remote(error))),
+            },
+        }
+    }
+
+    fn payload(&self, step: &InstallStep, encoding: Encoding) -> Payload<'_> {
+        let offset = usize::try_from(step.offset()).unwrap_or(usize::MAX);
+        Payload::new(self.artifact.content(), offset, encoding, self.progress)
+    }
+
+    async fn put(&self, step: &InstallStep, random: &str) -> Result<(), RemoteError> {
+        let inside = |name: &str| format!("{}/{name}", step.directory);
+        let claim = step.resume.as_ref().map(|part| inside(&part.name));
+        let put = Put {
+            path: &inside(&layout::part(self.artifact.sum(), random)),
+            claim: claim.as_deref(),
+            offset: step.offset(),
+            content: Box::new(self.payload(step, Encoding::Plain)),
+            deadline: DEADLINE,
+        };
+        self.remote.put(put).await
+    }
+
+    async fn run(
+        &self,
+        step: &InstallStep,
+        random: &str,
+        way: Way,
+        input: Box<dyn AsyncRead + Send + Unpin + '_>,
+    ) -> Result<(), Error> {
+        let fence = Fence::random();
+        let call = script(&fence, step, self.artifact, random, way);
+        let exec = Exec {
+            command: &call.command,
+            stdin: Box::new(call.stdin.as_slice().chain(input)),
+            keep: KEEP,
+            deadline: DEADLINE,
+        };
+        let fail = |kind| self.fail(kind);
+        let output = self.remote.exec(exec).await;
+        let output = output.map_err(|error| fail(ErrorKind::Remote(error)))?;
+        let answer = Answer::parse(&fence, &output.stdout);
+        probe::check(&answer, &output, &fail)?;
+        verdict(&answer, step, self.artifact, self.remote.host())
+    }
+
+    fn fail(&self, kind: ErrorKind) -> Error {
+        Error::new(Stage::Upload, self.remote.host(), kind)
+    }
+}
+
+fn script(fence: &Fence, step: &InstallStep, artifact: &Artifact, random: &str, way: Way) -> Call {
+    // A file was claimed when it was written.
+    let (word, claim, carriage) = match way {
+        Way::Stream(encoding) => (word(encoding), step.resume.as_ref(), Carriage::Input),
+        Way::File(carriage) => ("file", None, carriage),
+    };
     Script::new(fence)
         .text("rx_dir", &step.directory)
         .text("rx_name", &artifact.name())
         .text("rx_sum", artifact.sum())
         .number("rx_size", artifact.size())
-        .text("rx_part", &layout::part(artifact.sum(), &random))
-        .text("rx_new", &layout::candidate(artifact.sum(), &random))
+        .text("rx_part", &layout::part(artifact.sum(), random))
+        .text("rx_new", &layout::candidate(artifact.sum(), random))
         .text("rx_lock", &layout::lock(artifact.sum()))
-        .text("rx_claim", step.resume.as_ref().map_or("", |part| &part.name))
+        .text("rx_claim", claim.map_or("", |part| &part.name))
         .number("rx_seek", step.offset() / layout::BLOCK)
-        .number("rx_zip", u64::from(encoding == Encoding::Gzip))
+        .text("rx_way", word)
         .text("rx_hash", &step.hash)
         .text("rx_version", artifact.version())
         .text("rx_drop", &step.remove.join(" "))
-        .finish(SCRIPT)
+        .finish_by(carriage, SCRIPT)
+}
+
+/// Names an encoding for the script.
+fn word(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Plain => "plain",
+        Encoding::Gzip => "gzip",
+        Encoding::Zstd => "zstd",
+    }
 }
 
 /// Reads how it ended.

@@ -10,7 +10,7 @@ use crate::{
     fence::Fence,
     probe,
     remote::{Deadline, Exec, Remote},
-    script::Script,
+    script::{Carriage, Script},
 };
 
 const SCRIPT: &str = include_str!("scripts/launch.sh");
@@ -24,6 +24,7 @@ pub(crate) async fn launch(
     remote: &dyn Remote,
     program: &str,
     home: Option<&str>,
+    carriage: Carriage,
     protocol: VersionRange,
 ) -> Result<Hello, Error> {
     let fence = Fence::random();
@@ -31,7 +32,7 @@ pub(crate) async fn launch(
         .text("rx_bin", program)
         .text("rx_home", home.unwrap_or_default())
         .number("rx_seconds", START)
-        .finish(SCRIPT);
+        .finish_by(carriage, SCRIPT);
     let exec = Exec {
         command: &call.command,
         stdin: Box::new(call.stdin.as_slice()),

@@ -3,7 +3,8 @@
 //! Everything goes through [`Remote`], which runs one command on the host; [`SshRemote`] is the real one. Commands
 //! are plain enough for any login shell: a small fixed command line starts `/bin/sh`, which takes the actual script
 //! from standard input, and every answer line carries a random fence, so that banners and start-up output do not
-//! matter. Steps run strictly one after another, since a host may allow one session at a time.
+//! matter. Where standard input does not reach commands, the script goes into the command line and the program over
+//! SFTP. Steps run strictly one after another, since a host may allow one session at a time.
 //!
 //! ```text
 //! probe ──► plan (pure) ──► install ──► launch ──► Ready
@@ -53,5 +54,6 @@ pub use probe::{
     probe,
 };
 pub use progress::{Progress, Silent, Update};
-pub use remote::{BoxFuture, Deadline, Exec, Output, Remote, RemoteError, Status};
+pub use remote::{BoxFuture, Deadline, Exec, Output, Put, Remote, RemoteError, Status};
+pub use script::Carriage;
 pub use ssh::SshRemote;

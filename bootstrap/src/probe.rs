@@ -10,8 +10,8 @@ use crate::{
     error::{Error, ErrorKind, Stage, Trace},
     fence::Fence,
     layout,
-    remote::{Deadline, Exec, Output, Remote},
-    script::Script,
+    remote::{Deadline, Exec, Output, Remote, RemoteError, Status},
+    script::{Carriage, Script},
 };
 
 const SCRIPT: &str = include_str!("scripts/probe.sh");
@@ -40,6 +40,8 @@ pub struct Probe {
     pub daemons: Vec<Daemon>,
     /// What it can do.
     pub tools: Tools,
+    /// How scripts reach it.
+    pub carriage: Carriage,
     /// The first lines of what the questions themselves put on standard error.
     pub stderr: Vec<String>,
 }
@@ -70,7 +72,7 @@ pub struct System {
 /// What a host has. Names of programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tools {
-    /// `gzip`, `flock`, `bwrap`, as far as they are there.
+    /// `zstd`, `gzip`, `dd`, `flock`, `bwrap`, as far as they are there.
     pub found: Vec<String>,
     /// The program that computes SHA-256.
     pub hash: Option<String>,
@@ -225,13 +227,55 @@ pub enum Proof {
 /// # Errors
 /// [`Stage::Probe`]: the command was not carried out, the login shell does not run commands, or the answer is cut.
 pub async fn probe(remote: &dyn Remote, ask: &Ask<'_>) -> Result<Probe, Error> {
+    let silence = match once(remote, ask, Carriage::Input).await {
+        Err(error) if is_silence(&error) => error,
+        result => return result,
+    };
+    if is_transfer_only(&silence) && remote.takes_files().await {
+        let kind = ErrorKind::Remote(RemoteError::FilesOnly);
+        return Err(Error::new(Stage::Probe, remote.host(), kind));
+    }
+    tracing::info!(error = %silence, "the script did not arrive; it goes into the command line now");
+    match once(remote, ask, Carriage::CommandLine).await {
+        Err(error) if matches!(error.kind(), ErrorKind::NoShell(_)) => Err(silence),
+        result => result,
+    }
+}
+
+/// Says whether a command may have run that was given no input, or something else ran in its place.
+fn is_silence(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::NoShell(said) => {
+            said.as_ref().is_none_or(|said| speaks_of_sftp(said))
+                || error.status() == Some(&Status::Exited(0))
+        }
+        ErrorKind::Remote(RemoteError::TimedOut(_)) => true,
+        _ => false,
+    }
+}
+
+/// Says whether an SFTP server may have been run in place of the command: it says so, or takes the script for a broken
+/// packet and ends with an error.
+fn is_transfer_only(silence: &Error) -> bool {
+    let ErrorKind::NoShell(said) = silence.kind() else {
+        return false;
+    };
+    said.as_ref().is_none_or(|said| speaks_of_sftp(said)) && silence.status() != Some(&Status::Exited(0))
+}
+
+/// OpenSSH's `internal-sftp` answers a command with "This service allows sftp connections only."
+fn speaks_of_sftp(said: &str) -> bool {
+    said.contains("sftp")
+}
+
+async fn once(remote: &dyn Remote, ask: &Ask<'_>, carriage: Carriage) -> Result<Probe, Error> {
     let fence = Fence::random();
     let call = Script::new(&fence)
         .text("rx_home", ask.home.unwrap_or_default())
         .text("rx_work", ask.workspace.unwrap_or_default())
         .number("rx_write", u64::from(ask.write == Write::Allowed))
         .text("rx_random", &uuid::Uuid::new_v4().simple().to_string())
-        .finish(SCRIPT);
+        .finish_by(carriage, SCRIPT);
     let exec = Exec {
         command: &call.command,
         stdin: Box::new(call.stdin.as_slice()),
@@ -248,6 +292,7 @@ pub async fn probe(remote: &dyn Remote, ask: &Ask<'_>) -> Result<Probe, Error> {
     let stderr = answer::stderr_lines(answer::stderr_after_mark(&fence, &output.stderr));
     Ok(Probe {
         stderr,
+        carriage,
         ..parse(&answer)
     })
 }
@@ -330,6 +375,7 @@ fn parse(answer: &Answer) -> Probe {
         },
         system,
         stderr: Vec::new(),
+        carriage: Carriage::default(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one thing asked of a host: run a command.
+//! What is asked of a host: run a command and, where a command cannot be given a file, write one.
 
 use std::{fmt, future::Future, pin::Pin, time::Duration};
 
@@ -20,6 +20,44 @@ pub trait Remote: Send + Sync {
     /// # Errors
     /// [`RemoteError`] when the command could not be started, did not end in time, or the connection went away.
     fn exec<'a>(&'a self, exec: Exec<'a>) -> BoxFuture<'a, Result<Output, RemoteError>>;
+
+    /// Writes a file without a command, as SFTP does. The channel is closed when the future ends or is dropped.
+    ///
+    /// # Errors
+    /// [`RemoteError::NoFiles`] where the host offers no such thing, which is also what this default says; the others
+    /// as they come.
+    fn put<'a>(&'a self, put: Put<'a>) -> BoxFuture<'a, Result<(), RemoteError>> {
+        drop(put);
+        Box::pin(async { Err(RemoteError::NoFiles) })
+    }
+
+    /// Says whether the host takes files without a command. Asked only of a host that runs no commands.
+    fn takes_files(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { false })
+    }
+}
+
+/// One file to write, all writes at stated positions.
+pub struct Put<'a> {
+    /// Absolute path. Made if it is not there, for the user alone; never cut.
+    pub path: &'a str,
+    /// A file that becomes this one first, by a rename that succeeds for one claimant only.
+    pub claim: Option<&'a str>,
+    /// Where the content begins, in bytes.
+    pub offset: u64,
+    /// What is written. Reading it is how upload progress is seen.
+    pub content: Box<dyn AsyncRead + Send + Unpin + 'a>,
+    /// How long it may take.
+    pub deadline: Deadline,
+}
+
+impl fmt::Debug for Put<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Put")
+            .field("path", &self.path)
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One command to run.
@@ -92,7 +130,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// A command was not carried out.
+/// A command was not carried out, or a file not written.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// The connection is gone.
@@ -101,6 +139,18 @@ pub enum RemoteError {
     /// The host refused to run commands at all.
     #[error("the host refused to run a command")]
     Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The account is for file transfer: whatever is asked, an SFTP server answers.
+    #[error("the account may transfer files (sftp) but not run commands, and an agent is a command")]
+    FilesOnly,
+    /// No way is left to carry a program over.
+    #[error("the input of commands does not arrive there, and files are not taken either (sftp)")]
+    NoFiles,
+    /// The file that was to be claimed is not there any more.
+    #[error("the partial file is gone")]
+    Unclaimed,
+    /// The host could not write the file.
+    #[error("the host could not write the file")]
+    Unwritten(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Nothing moved, or the command did not end.
     #[error("no answer within {} s", .0.as_secs())]
     TimedOut(Duration),

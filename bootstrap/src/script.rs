@@ -1,10 +1,20 @@
-//! Scripts as bytes for standard input, and the fixed command line that runs them.
+//! Scripts as bytes for standard input or as part of the command line, and the command line that runs them.
 
 use std::fmt::Write as _;
 
 use crate::fence::Fence;
 
 const LIB: &str = include_str!("scripts/lib.sh");
+
+/// How scripts reach the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Carriage {
+    /// Through standard input: the command line stays short and the same.
+    #[default]
+    Input,
+    /// In the command line, where nothing that is written to a command's standard input reaches it, or `dd` is lacking.
+    CommandLine,
+}
 
 /// A script being put together.
 pub(crate) struct Script {
@@ -45,8 +55,13 @@ impl Script {
         self
     }
 
+    /// Adds the shared functions and the body, for standard input.
+    pub(crate) fn finish(self, body: &str) -> Call {
+        self.finish_by(Carriage::Input, body)
+    }
+
     /// Adds the shared functions and the body.
-    pub(crate) fn finish(mut self, body: &str) -> Call {
+    pub(crate) fn finish_by(mut self, carriage: Carriage, body: &str) -> Call {
         for line in LIB.lines().chain(body.lines()).map(str::trim_start) {
             if !line.is_empty() && !line.starts_with('#') {
                 self.text.push_str(line);
@@ -54,6 +69,16 @@ impl Script {
             }
         }
         self.text.push_str("}\nmain\n");
+        if carriage == Carriage::CommandLine {
+            // Twice as long as the script, a few KiB: far below what one argument may have (128 KiB on Linux).
+            return Call {
+                command: format!(
+                    "exec /bin/sh -c 'eval \"$(printf %b \"{}\")\"'",
+                    escape(&self.text)
+                ),
+                stdin: Vec::new(),
+            };
+        }
         // No login shell sees more than this one line: `exec`, single quotes, and nothing inside them that fish or
         // csh treat in their own way. Byte by byte, because a larger read would take what follows the script.
         let command = format!(
@@ -94,5 +119,15 @@ mod tests {
         assert!(text.contains(r"'a\0047b\0012\0044\0050id\0051'"), "{text}");
         assert!(!text.contains("abcd") && !text.contains("comment"));
         assert!(call.command.contains(&format!("count={} ", text.len())));
+    }
+
+    #[test]
+    fn a_command_line_holds_nothing_that_a_login_shell_reads_in_its_own_way() {
+        let script = Script::new(&Fence::from_word("abcd")).text("rx_x", "a'b!$(id)");
+        let call = script.finish_by(Carriage::CommandLine, "say end 0\n");
+        assert!(call.stdin.is_empty());
+        let inside = call.command.split('"').nth(2).unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-\\".contains(c);
+        assert!(inside.len() > 1000 && inside.chars().all(plain), "{inside}");
     }
 }

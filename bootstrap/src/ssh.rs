@@ -1,28 +1,59 @@
 //! A host behind an SSH connection.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use transport::{Connection, ErrorKind, ExitStatus};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+use transport::{Connection, ErrorKind, ExitStatus, FileAttributes, OpenFlags, SftpSession};
 
-use crate::remote::{BoxFuture, Deadline, Exec, Output, Remote, RemoteError, Status};
+use crate::remote::{BoxFuture, Deadline, Exec, Output, Put, Remote, RemoteError, Status};
 
 const BUFFER: usize = 32 * 1024;
+/// Longest pause before a session is asked for once more. With those before it, longer than a channel takes to close.
+const CLOSING: Duration = Duration::from_secs(3);
 
-/// Runs each command on an exec channel of its own.
+/// Runs each command on an exec channel of its own, and writes files over SFTP.
 #[derive(Debug, Clone)]
 pub struct SshRemote {
     connection: Connection,
+    /// Whether the host ever allowed a session.
+    allowed: Arc<AtomicBool>,
 }
 
 impl SshRemote {
     /// Wraps a connection, which stays usable for other things.
     #[must_use]
     pub fn new(connection: Connection) -> Self {
-        Self { connection }
+        Self {
+            connection,
+            allowed: Arc::default(),
+        }
+    }
+
+    /// Opens a session. Where the host allows one at a time, one that was just given up may still count: it is closed
+    /// behind what was already written to it.
+    async fn open<T, F>(&self, open: impl Fn() -> F) -> Result<T, RemoteError>
+    where
+        F: Future<Output = Result<T, transport::Error>>,
+    {
+        let mut pause = Duration::from_millis(10);
+        loop {
+            match open().await.map_err(|error| failed(&self.connection, error)) {
+                Err(RemoteError::Refused(_)) if self.allowed.load(Ordering::Relaxed) && pause < CLOSING => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                result => {
+                    self.allowed.fetch_or(result.is_ok(), Ordering::Relaxed);
+                    return result;
+                }
+            }
+        }
     }
 }
 
@@ -37,18 +68,87 @@ impl Remote for SshRemote {
             let deadline = exec.deadline;
             tokio::select! {
                 biased;
-                result = run(&self.connection, exec, &moved) => result,
+                result = run(self, exec, &moved) => result,
                 limit = overdue(deadline, &moved) => Err(RemoteError::TimedOut(limit)),
             }
         })
     }
+
+    fn put<'a>(&'a self, file: Put<'a>) -> BoxFuture<'a, Result<(), RemoteError>> {
+        Box::pin(async move {
+            let moved = AtomicU64::new(0);
+            let deadline = file.deadline;
+            tokio::select! {
+                biased;
+                result = put(self, file, &moved) => result,
+                limit = overdue(deadline, &moved) => Err(RemoteError::TimedOut(limit)),
+            }
+        })
+    }
+
+    fn takes_files(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async {
+            let Ok(sftp) = self.open(|| self.connection.sftp()).await else {
+                return false;
+            };
+            // It was asked only whether it answers.
+            drop(sftp.close().await);
+            true
+        })
+    }
 }
 
-async fn run(connection: &Connection, exec: Exec<'_>, moved: &AtomicU64) -> Result<Output, RemoteError> {
-    let channel = connection
-        .exec(exec.command)
+async fn put(remote: &SshRemote, put: Put<'_>, moved: &AtomicU64) -> Result<(), RemoteError> {
+    let connection = &remote.connection;
+    let sftp = remote
+        .open(|| connection.sftp())
         .await
-        .map_err(|error| failed(connection, error))?;
+        .map_err(|error| match error {
+            RemoteError::Refused(_) => RemoteError::NoFiles,
+            other => other,
+        })?;
+    let result = write(&sftp, put, moved).await;
+    // The channel closes in any case; the next step needs it gone.
+    drop(sftp.close().await);
+    match result {
+        Err(RemoteError::Unwritten(source)) if connection.is_closed() => Err(RemoteError::Lost(source)),
+        result => result,
+    }
+}
+
+/// Claims and writes. Up to 64 writes are under way at a time, each at its own position.
+async fn write(sftp: &SftpSession, mut put: Put<'_>, moved: &AtomicU64) -> Result<(), RemoteError> {
+    if let Some(claim) = put.claim
+        && sftp.rename(claim, put.path).await.is_err()
+    {
+        return Err(RemoteError::Unclaimed);
+    }
+    let private = FileAttributes {
+        permissions: Some(0o600),
+        ..FileAttributes::empty()
+    };
+    let flags = OpenFlags::CREATE | OpenFlags::WRITE;
+    let file = sftp
+        .open_with_flags_and_attributes(put.path, flags, private)
+        .await;
+    let mut file = file.map_err(|error| RemoteError::Unwritten(Box::new(error)))?;
+    let failed = |error: std::io::Error| RemoteError::Unwritten(Box::new(error));
+    file.seek(std::io::SeekFrom::Start(put.offset))
+        .await
+        .map_err(failed)?;
+    let mut buffer = vec![0; BUFFER];
+    while let count @ 1.. = put.content.read(&mut buffer).await.map_err(failed)? {
+        let piece = buffer.get(..count).unwrap_or_default();
+        file.write_all(piece).await.map_err(failed)?;
+        moved.fetch_add(count as u64, Ordering::Relaxed);
+    }
+    // Waits for the answer to every write.
+    file.close().await.map_err(failed)
+}
+
+async fn run(remote: &SshRemote, exec: Exec<'_>, moved: &AtomicU64) -> Result<Output, RemoteError> {
+    let connection = &remote.connection;
+    let channel = remote.open(|| connection.exec(exec.command)).await?;
     let (mut stdin, mut stdout, mut stderr, waiter) = channel.into_parts();
     let mut source = exec.stdin;
     let feed = async {

@@ -1,6 +1,8 @@
-# Takes the program from standard input and puts it under its final name, or leaves that name alone.
+# Takes the program from standard input, or from a file that was written before, and puts it under its final name, or
+# leaves that name alone.
 # In: rx_dir, rx_name, rx_sum (SHA-256), rx_size, rx_part, rx_new, rx_lock (names), rx_claim (a part to go on with, or
-# empty), rx_seek (64 KiB blocks it keeps), rx_zip (1: gzip), rx_hash (tool), rx_version, rx_drop (names to remove).
+# empty), rx_seek (64 KiB blocks it keeps), rx_way (zstd, gzip, plain; file: rx_part is complete), rx_hash (tool), rx_version, rx_drop
+# (names to remove).
 tools
 if ! rx_why=$(cd "$rx_dir" 2>&1); then say failed "$(hex "$rx_why")"; say end 1; return; fi
 cd "$rx_dir"
@@ -26,7 +28,7 @@ if there; then say done other; say end 0; return; fi
 
 # One upload at a time where the host can say so. The lock falls with its holder; a holder whose part does not grow for five
 # seconds is on a dead link, and then both go on: they write to different files and the last rename wins with equal content.
-if has flock && { exec 9>"$rx_lock"; } 2>/dev/null; then
+if [ "$rx_way" != file ] && has flock && { exec 9>"$rx_lock"; } 2>/dev/null; then
   rx_n=0
   rx_old=
   while [ "$rx_n" -lt 5 ]; do
@@ -50,18 +52,28 @@ fi
 
 # Positioned writes into our own file, never appending: an old writer of a claimed part can only repeat the same bytes
 # in the same places.
-if [ "$rx_zip" = 1 ]; then
-  rx_why=$( { gzip -dc | dd of="$rx_part" bs=65536 seek="$rx_seek" conv=notrunc; } 2>&1)
-else
-  rx_why=$(dd of="$rx_part" bs=65536 seek="$rx_seek" conv=notrunc 2>&1)
-fi
+place() { dd of="$rx_part" bs=65536 seek="$rx_seek" conv=notrunc; }
+case $rx_way in
+  file) rx_why= ;;
+  zstd) rx_why=$( { zstd -dcq | place; } 2>&1) ;;
+  gzip) rx_why=$( { gzip -dc | place; } 2>&1) ;;
+  *) rx_why=$(place 2>&1) ;;
+esac
 rx_st=$?
 if [ "$rx_st" -ne 0 ]; then broken "$rx_st" "$rx_why"; return; fi
 if [ ! -f "$rx_part" ]; then stop lost part; return; fi
 rx_x=$(size_of "$rx_part")
 # Too short is a cut: the part stays for the next try. Too long is rubbish.
 if [ "$rx_x" -gt "$rx_size" ]; then rm -f "$rx_part"; stop mismatch "${rx_x}-bytes"; return; fi
-if [ "$rx_x" -lt "$rx_size" ]; then stop short "$rx_x $(hex "$rx_why")"; return; fi
+if [ "$rx_x" -lt "$rx_size" ]; then
+  if [ "$rx_way" = file ]; then
+    # Whoever wrote the file was told only that it failed.
+    rx_y=$(free_in .)
+    if [ -n "$rx_y" ] && [ $((rx_y * 1024)) -lt $((rx_size - rx_x)) ]; then full 'no space'; return; fi
+  fi
+  stop short "$rx_x $(hex "$rx_why")"
+  return
+fi
 
 # A new inode: nobody holds it open for writing, so it can be run ("text file busy") and stays what was hashed.
 rx_why=$(cp "$rx_part" "$rx_new" 2>&1)

@@ -13,7 +13,7 @@ for rx_x in /lib/ld-musl-*; do
   if [ -e "$rx_x" ]; then say libc musl; fi
 done
 if has getconf; then say libc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"; fi
-for rx_x in gzip flock bwrap; do
+for rx_x in zstd gzip dd flock bwrap; do
   if has "$rx_x"; then say tool "$rx_x"; fi
 done
 for rx_x in sha256sum shasum openssl; do
@@ -74,6 +74,9 @@ fi
 say base "$(hex "$rx_base")"
 if [ -n "$rx_base" ] && rx_real=$(cd "$rx_base" 2>/dev/null && pwd -P && printf x); then say base_real "$(hex "${rx_real%?x}")"; fi
 
+# `dd` says why it cannot write; the shell itself only says "I/O error".
+put_in() { if has dd; then dd of="$1"; else cat >"$1"; fi; }
+
 # Tries one folder: ours, private, and a file in it really runs. Sets rx_why when not.
 usable() {
   if [ ! -d "$1" ]; then
@@ -87,8 +90,7 @@ usable() {
   if [ "$rx_write" != 1 ]; then return 0; fi
   rx_why=$(chmod 700 "$1" 2>&1) || return 1
   rx_x=$1/.try-$rx_random
-  # `dd` says why it cannot write; the shell itself only says "I/O error".
-  if ! rx_why=$(printf '#!/bin/sh\necho ran\n' | dd of="$rx_x" 2>&1); then
+  if ! rx_why=$(printf '#!/bin/sh\necho ran\n' | put_in "$rx_x" 2>&1); then
     rm -f "$rx_x"
     case $rx_why in *'No space'* | *quota*) rx_why=full; return 2 ;; esac
     return 1
@@ -144,7 +146,7 @@ case $rx_x in /*) if [ -x "$rx_x" ]; then installed "$rx_x"; fi ;; esac
 # Daemons leave identity.json beside their socket. Whether it tells the truth is decided by the reader of this answer.
 daemon() {
   if [ -h "$1" ] || [ ! -d "$1" ] || [ "$(owner_of "$1/.")" != "$rx_uid" ] || [ ! -r "$1/identity.json" ]; then return; fi
-  rx_i=$(dd if="$1/identity.json" bs=4096 count=1 2>/dev/null)
+  if has dd; then rx_i=$(dd if="$1/identity.json" bs=4096 count=1 2>/dev/null); else rx_i=$(cat "$1/identity.json" 2>/dev/null); fi
   rx_p=$(printf '%s\n' "$rx_i" | sed -n 's/.*"pid" *: *\([0-9][0-9]*\).*/\1/p')
   rx_st=
   if [ -n "$rx_p" ]; then

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{
@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use bootstrap::{BoxFuture, Exec, Output, Remote, RemoteError, Status};
+use bootstrap::{BoxFuture, Exec, Output, Put, Remote, RemoteError, Status};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, ChildStdin},
@@ -30,6 +30,9 @@ pub(crate) struct Host {
     pub(crate) fault: Option<(usize, Fault)>,
     pub(crate) seen: Mutex<Vec<Seen>>,
     pub(crate) orphans: Mutex<Vec<Orphan>>,
+    /// Whether it takes files without a command, and the files so taken: path, offset and bytes.
+    pub(crate) takes_files: bool,
+    pub(crate) taken: Mutex<Vec<(String, u64, usize)>>,
     busy: AtomicBool,
 }
 
@@ -46,6 +49,8 @@ pub(crate) enum Fault {
     Cut(usize),
     /// The connection goes away, and the host does not notice: the command goes on waiting for input.
     Stall(usize),
+    /// The input ends after so many bytes, and the connection stays.
+    Short(usize),
     /// One byte changes on the way.
     Flip(usize),
 }
@@ -74,6 +79,8 @@ impl Host {
             fault: None,
             seen: Mutex::default(),
             orphans: Mutex::default(),
+            takes_files: false,
+            taken: Mutex::default(),
             busy: AtomicBool::new(false),
         };
         fs::set_permissions(host.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -235,6 +242,9 @@ impl Remote for Host {
                 Some(Fault::Cut(at)) => Err(self.abandon(exec.command, &input, at, false).await),
                 Some(Fault::Stall(at)) => Err(self.abandon(exec.command, &input, at, true).await),
                 other => {
+                    if let Some(Fault::Short(at)) = other {
+                        input.truncate(at);
+                    }
                     if let Some(Fault::Flip(at)) = other {
                         input[at] ^= 1;
                     }
@@ -252,6 +262,35 @@ impl Remote for Host {
                 output
             })
         })
+    }
+
+    fn put<'a>(&'a self, mut put: Put<'a>) -> BoxFuture<'a, Result<(), RemoteError>> {
+        Box::pin(async move {
+            if !self.takes_files {
+                return Err(RemoteError::NoFiles);
+            }
+            assert!(!self.busy.load(Ordering::SeqCst), "MaxSessions 1: a command runs");
+            if let Some(claim) = put.claim {
+                fs::rename(claim, put.path).map_err(|_| RemoteError::Unclaimed)?;
+            }
+            let mut options = fs::File::options();
+            let file = options
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(put.path)
+                .unwrap();
+            let mut content = Vec::new();
+            put.content.read_to_end(&mut content).await.unwrap();
+            file.write_all_at(&content, put.offset).unwrap();
+            let taken = (put.path.to_owned(), put.offset, content.len());
+            self.taken.lock().unwrap().push(taken);
+            Ok(())
+        })
+    }
+
+    fn takes_files(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { self.takes_files })
     }
 }
 

@@ -5,30 +5,41 @@ use std::fs;
 use bootstrap::{Arrival, ErrorKind, Install, Stage, ensure};
 
 use crate::{
-    host::{Fault, Host, Mounts, files, write_program},
+    cuts::without,
+    host::{Fault, Host, files, write_program},
     stand_in::{Log, go, name, path, program, wanted},
 };
 
-/// A host without some of its tools, and the namespace that hides them.
-async fn without(tools: &[&str]) -> (Host, Mounts) {
-    let hide: String = tools
-        .iter()
-        .map(|tool| format!("mount --bind /dev/null $(command -v {tool})\n"))
-        .collect();
-    let mounts = Mounts::new(&hide).await;
-    let mut host = Host::new();
-    host.prefix = mounts.enter.clone();
-    (host, mounts)
+#[tokio::test]
+async fn travels_as_the_host_can_unpack_it() {
+    let program = program(2_500_000);
+    for (hidden, magic) in [
+        (vec![], &[0x28, 0xb5, 0x2f, 0xfd][..]),
+        (vec!["zstd"], &[0x1f, 0x8b][..]),
+        (vec!["zstd", "gzip"], &program[..64]),
+    ] {
+        let (host, _mounts) = without(&hidden).await;
+        let log = Log::default();
+        ensure(&host, &wanted(&host, &program), &log).await.unwrap();
+        assert!(fs::read(path(&host, &program)).unwrap() == program, "{hidden:?}");
+        let stdin = host.seen.lock().unwrap()[1].stdin.clone();
+        let script = stdin.windows(6).position(|window| window == b"\nmain\n").unwrap() + 6;
+        assert!(stdin[script..].starts_with(magic), "{hidden:?}");
+        let offsets = log.offsets();
+        assert!(offsets.is_sorted() && offsets.len() > 8, "{offsets:?}");
+        assert_eq!((offsets[0], offsets.last()), (0, Some(&2_500_000)));
+    }
 }
 
 #[tokio::test]
-async fn works_without_gzip_and_flock() {
-    let (host, _mounts) = without(&["gzip", "flock"]).await;
+async fn works_without_packers_and_flock() {
+    let (host, _mounts) = without(&["zstd", "gzip", "flock"]).await;
     for size in [1000, 65_536, 65_537, 300_000] {
         let program = program(size.max(1200));
         let log = Log::default();
         let ready = ensure(&host, &wanted(&host, &program), &log).await.unwrap();
-        assert!(!ready.probe.tools.has("gzip") && !ready.probe.tools.has("flock"));
+        let packs = ["zstd", "gzip"].map(|tool| ready.probe.tools.has(tool));
+        assert!(packs == [false; 2] && !ready.probe.tools.has("flock"));
         assert_eq!(fs::read(path(&host, &program)).unwrap(), program);
         let offsets = log.offsets();
         assert_eq!(
@@ -55,7 +66,7 @@ async fn every_hash_tool_will_do() {
 #[tokio::test]
 async fn a_changed_byte_is_refused() {
     let program = program(100_000);
-    for hidden in [vec![], vec!["gzip"]] {
+    for hidden in [vec![], vec!["zstd"], vec!["zstd", "gzip"]] {
         let (mut host, _mounts) = without(&hidden).await;
         let wanted = wanted(&host, &program);
         // The last exec of a good run tells how long the input is.
@@ -64,8 +75,8 @@ async fn a_changed_byte_is_refused() {
         fs::remove_dir_all(host.programs()).unwrap();
         host.fault = Some((host.execs() + 1, Fault::Flip(length - 50_000)));
         let error = go(&host, &wanted).await.unwrap_err();
-        // Behind gzip the change shows as rubbish of another length or as another checksum.
-        let shown = error.stage() == Stage::Verify || hidden.is_empty() && error.stage() == Stage::Upload;
+        // Behind a packer the change shows as rubbish of another length or as another checksum.
+        let shown = error.stage() == Stage::Verify || hidden.len() < 2 && error.stage() == Stage::Upload;
         assert!(shown && !error.is_connection_lost(), "{error:?}");
         assert!(!path(&host, &program).exists());
         // And the next try works.

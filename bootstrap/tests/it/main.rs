@@ -3,6 +3,7 @@
 
 mod cuts;
 mod directories;
+mod files;
 mod host;
 mod install;
 mod launch;

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, process::Stdio, sync::Arc, time::Duration};
 
-use bootstrap::{Arrival, Deadline, Exec, Remote as _, RemoteError, SshRemote, Status, ensure};
+use bootstrap::{Arrival, Deadline, ErrorKind, Exec, Remote as _, RemoteError, SshRemote, Status, ensure};
 use stdx::task::Scope;
 use transport::{
     ConnectOptions, Connection, DenyAll, Endpoint, Identity, Prompter, Resolved, Source, Trust, UnknownKeys,
@@ -30,16 +30,19 @@ struct Link {
 
 impl Link {
     async fn real(shell: &str) -> Self {
+        Self::sshd(shell, "echo Welcome; echo noise >&2", &[]).await
+    }
+
+    /// Starts sshd with more lines of configuration; `startup` runs before each command.
+    async fn sshd(shell: &str, startup: &str, config: &[&str]) -> Self {
         let host = Host::new();
         let wrapper = host.dir.path().join("wrapper");
-        write_program(
-            &wrapper,
-            &login_shell_wrapper(&host.home(), shell, "echo Welcome; echo noise >&2"),
-        );
+        write_program(&wrapper, &login_shell_wrapper(&host.home(), shell, startup));
         let key = KeyPair::generate(KeyKind::Ed25519).unwrap();
+        let lines = ["MaxSessions 1", "AllowTcpForwarding no"];
         let options = SshdOptions {
             authorized_keys: vec![key.public()],
-            config: vec!["MaxSessions 1".into(), "AllowTcpForwarding no".into()],
+            config: config.iter().chain(&lines).map(ToString::to_string).collect(),
             home: Some(host.home()),
             forced_command: Some(wrapper.display().to_string()),
             ..SshdOptions::default()
@@ -145,6 +148,104 @@ async fn through_sshd_with_other_shells_and_one_session() {
 #[tokio::test]
 async fn through_the_embedded_server() {
     works(&Link::embedded().await).await;
+}
+
+/// Takes the input of everything but sftp away.
+const NO_INPUT: &str = "case $SSH_ORIGINAL_COMMAND in */sftp-server*) ;; *) exec </dev/null ;; esac";
+
+#[tokio::test]
+async fn over_sftp_where_commands_get_no_input() {
+    for shell in ["/bin/sh", "/usr/bin/fish", "/bin/tcsh"] {
+        works(&Link::sshd(shell, NO_INPUT, &[]).await).await;
+    }
+}
+
+#[tokio::test]
+async fn over_sftp_from_where_an_earlier_upload_was_cut() {
+    let link = Link::sshd("/bin/sh", NO_INPUT, &[]).await;
+    let program = program(3_000_000);
+    let wanted = wanted(&link.host, &program);
+    let sum = name(&program).rsplit('-').next().unwrap().to_owned();
+    std::fs::create_dir_all(link.host.programs()).unwrap();
+    let part = link.host.programs().join(format!(".part-{sum}-abc"));
+    std::fs::write(&part, &program[..2_000_000]).unwrap();
+    let log = Log::default();
+    ensure(&link.remote, &wanted, &log).await.unwrap();
+    assert_eq!(log.offsets()[0], 2_000_000 / 65_536 * 65_536);
+    assert_eq!(std::fs::read(path(&link.host, &program)).unwrap(), program);
+    assert_eq!(link.host.files(), [name(&program)]);
+}
+
+/// Ends the upload, by dropping it, once half of the program was handed over.
+struct Half(tokio::sync::Notify);
+
+impl bootstrap::Progress for Half {
+    fn update(&self, update: bootstrap::Update) {
+        if let bootstrap::Update::Uploaded { done, total } = update
+            && done * 2 > total
+        {
+            self.0.notify_one();
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_is_called_off_leaves_a_part_to_go_on_with() {
+    for (label, startup) in [("stream", ""), ("sftp", NO_INPUT)] {
+        let link = Link::sshd("/bin/sh", startup, &[]).await;
+        let program = program(8_000_000);
+        let wanted = wanted(&link.host, &program);
+        let half = Half(tokio::sync::Notify::new());
+        tokio::select! {
+            biased;
+            () = half.0.notified() => {}
+            ready = ensure(&link.remote, &wanted, &half) => panic!("{label}: {ready:?}"),
+        }
+        assert!(!path(&link.host, &program).exists(), "{label}");
+        let log = Log::default();
+        ensure(&link.remote, &wanted, &log).await.unwrap();
+        assert!(log.offsets()[0] > 0, "{label}: {:?}", log.offsets().first());
+        assert_eq!(
+            std::fs::read(path(&link.host, &program)).unwrap(),
+            program,
+            "{label}"
+        );
+        assert_eq!(link.host.files(), [name(&program)], "{label}");
+    }
+}
+
+#[tokio::test]
+async fn an_account_for_sftp_alone_is_told_so() {
+    let link = Link::sshd("/bin/sh", "", &["ForceCommand internal-sftp"]).await;
+    let wanted = wanted(&link.host, &program(20_000));
+    let error = ensure(&link.remote, &wanted, &bootstrap::Silent)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Remote(RemoteError::FilesOnly)),
+        "{error:?} {:?}",
+        error.details()
+    );
+    assert_eq!(error.exit_code(), 5);
+    for word in ["sftp", "not run commands"] {
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    assert!(error.hint().unwrap().contains("ForceCommand"));
+}
+
+#[tokio::test]
+async fn a_host_without_input_and_sftp_is_told_so() {
+    let neither = "case $SSH_ORIGINAL_COMMAND in */sftp-server*) exit 1 ;; *) exec </dev/null ;; esac";
+    let link = Link::sshd("/bin/sh", neither, &[]).await;
+    let wanted = wanted(&link.host, &program(20_000));
+    let error = ensure(&link.remote, &wanted, &bootstrap::Silent)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Remote(RemoteError::NoFiles)),
+        "{error:?} {:?}",
+        error.details()
+    );
 }
 
 fn run<'a>(command: &'a str, input: &'a [u8], idle: Duration) -> Exec<'a> {
