@@ -197,12 +197,12 @@ fn name_of(host: &toml::Value) -> Option<&str> {
     host.get("name").and_then(toml::Value::as_str)
 }
 
-fn parse(text: &str) -> Result<toml::Table, String> {
+pub(crate) fn parse(text: &str) -> Result<toml::Table, String> {
     text.parse::<toml::Table>()
         .map_err(|error| format!("it is not TOML: {}", error.message().trim()))
 }
 
-fn read(file: &Path) -> Result<String, Error> {
+pub(crate) fn read(file: &Path) -> Result<String, Error> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -213,7 +213,7 @@ fn read(file: &Path) -> Result<String, Error> {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt as _;
     // A file that is a link, as in a dotfiles repository, stays one; its mode stays too.
     let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());

@@ -15,6 +15,7 @@
 //! | change how a model name is understood | [`model`] |
 //! | change how keys are stored | [`env_file`] |
 //! | change how hosts are added and removed | [`hosts`] |
+//! | change how providers are added | [`providers`] |
 
 pub mod check;
 pub mod duration;
@@ -28,6 +29,7 @@ pub mod model;
 pub mod node;
 pub mod overrides;
 pub mod project;
+pub mod providers;
 pub mod reference;
 pub mod schema;
 
@@ -43,5 +45,6 @@ pub use load::{Loaded, Sources, load};
 pub use model::{ModelChoice, UnknownModel};
 pub use node::{Origin, Place};
 pub use overrides::Flag;
+pub use providers::{NewProvider, add_provider, set_default_model};
 pub use reference::reference_markdown;
 pub use schema::{Settings, keys};
