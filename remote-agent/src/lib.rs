@@ -23,3 +23,4 @@ pub mod run_dir;
 pub mod socket;
 
 pub use agent::{Agent, AgentOptions, OpenError};
+pub use assemble::{ModelTrouble, check_model};

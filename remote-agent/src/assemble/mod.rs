@@ -1,5 +1,6 @@
 //! Settings to sessions: one file for each part.
 
+mod check;
 mod instructions;
 mod model;
 mod policy;
@@ -15,6 +16,8 @@ use sandbox::{Backend, Environment, Shell};
 use settings::{EnvFile, Loaded, Sources};
 use stdx::{AbsPath, task::Scope};
 use tools::Registry;
+
+pub use self::check::{ModelTrouble, check_model};
 
 /// The tool that no list leaves out: a model that may do little should be able to ask at least.
 const ALWAYS: &str = "ask";

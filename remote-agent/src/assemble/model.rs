@@ -17,12 +17,26 @@ pub(super) struct Chosen {
 
 /// Chooses the model that a client asked for, else the default one.
 pub(super) fn choose(loaded: &Loaded, wanted: Option<&str>, keys: &EnvFile) -> Result<Chosen, ErrorBody> {
+    choose_with(loaded, wanted, keys, provider::Policy::default())
+}
+
+/// Chooses a model as [`choose`] does, with another patience.
+pub(super) fn choose_with(
+    loaded: &Loaded,
+    wanted: Option<&str>,
+    keys: &EnvFile,
+    retry: provider::Policy,
+) -> Result<Chosen, ErrorBody> {
     let settings = &loaded.settings;
     let reference = wanted.unwrap_or(&settings.default_model);
     let choice = settings
         .resolve_model(reference)
         .map_err(|error| ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint(error.hint()))?;
-    let provider = provider::build(kind(&choice), endpoint(&choice, keys)).map_err(|error| {
+    let options = Options {
+        retry,
+        ..endpoint(&choice, keys)
+    };
+    let provider = provider::build(kind(&choice), options).map_err(|error| {
         ErrorBody::new(ErrorCode::Configuration, error.failure().message)
             .hint("see [[providers]] in config.toml")
     })?;
