@@ -89,7 +89,7 @@ fn run(task: Task) -> anyhow::Result<bool> {
     match task {
         Task::Test(args) => stages::run(&root, &args, interrupt),
         Task::Dist => dist::run(&root, interrupt).map(|_| true),
-        Task::Bench(args) => bench::run(&root, args, &interrupt),
+        Task::Bench(args) => bench::run(&root, args, interrupt),
         Task::Deny => deny::run(&root),
         Task::Docgen { check, binary } => {
             let binary = match binary {

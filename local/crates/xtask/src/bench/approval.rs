@@ -2,21 +2,21 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{Report, figure::Figure};
+use super::{Task, figure::Figure};
 use crate::{
     dist,
-    job::{Echo, Interrupt, Job, JobOptions},
+    job::{Echo, Job, JobOptions},
     metadata::Metadata,
     system,
 };
 
 /// Builds with the flags of the static program, whose results are there already, and runs the bench.
-pub(super) fn run(root: &Path, report: &mut Report, interrupt: &Interrupt) -> anyhow::Result<()> {
+pub(super) fn run(root: &Path, task: &mut Task) -> anyhow::Result<()> {
     let options = JobOptions {
         log: Metadata::load(root)?.target_directory.join("xtask/bench.log"),
         echo: Echo::Silent,
         deadline: system::now() + Duration::from_secs(60 * 60),
-        interrupt: interrupt.clone(),
+        interrupt: task.interrupt.clone(),
     };
     let mut command = system::cargo(root);
     command
@@ -31,7 +31,7 @@ pub(super) fn run(root: &Path, report: &mut Report, interrupt: &Interrupt) -> an
             if let Some(note) = lines.peek().filter(|next| next.starts_with("  ")) {
                 note.trim().clone_into(&mut figure.note);
             }
-            report.add(figure);
+            task.report.add(figure);
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 
 use super::model::Model;
-use super::process::{Watched, kill_all, running_from};
+use super::process::{OnTerminal, Watched, kill_all, running_from};
 use crate::net::{Lab, SERVER_ADDRESS};
 use crate::system;
 
@@ -117,6 +117,7 @@ impl Ground {
     /// Makes the host one that never saw this program, and the laptop one that never saw the host.
     pub(super) fn forget(&self) -> anyhow::Result<()> {
         kill_all(&self.daemons());
+        self.remove_run_dirs();
         for kept in [self.host(), self.laptop()] {
             for entry in fs::read_dir(kept.join(".reasonix"))?.flatten() {
                 let name = entry.file_name();
@@ -139,6 +140,16 @@ impl Ground {
         let mut command = clean(system::command(&self.program), &self.laptop());
         command.args(arguments);
         Watched::start(command, Some(&self.lab.client))
+    }
+
+    /// Starts our program on a terminal.
+    pub(super) fn on_terminal(&self, arguments: &[&str]) -> anyhow::Result<OnTerminal> {
+        let mut command = clean(system::command("setsid"), &self.laptop());
+        command
+            .args(["--ctty", "--wait"])
+            .arg(&self.program)
+            .args(arguments);
+        OnTerminal::start(command, &self.lab.client)
     }
 
     /// Starts OpenSSH's client, with `before` before the host's name.
@@ -192,6 +203,20 @@ impl Ground {
         private(&self.laptop().join(".reasonix/config.toml"), &(settings + &host))
     }
 
+    /// Removes what daemons that were killed leave in the temporary directory.
+    fn remove_run_dirs(&self) {
+        let home = self.host().join(".reasonix").display().to_string();
+        for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
+            let is_ours = entry.file_name().to_string_lossy().starts_with("reasonix-")
+                && fs::read_to_string(entry.path().join("identity.json"))
+                    .is_ok_and(|text| text.contains(&home));
+            if is_ours {
+                // What cannot be removed is small.
+                drop(fs::remove_dir_all(entry.path()));
+            }
+        }
+    }
+
     fn wait_for_sshd(&self) -> anyhow::Result<()> {
         let log = self.folder.path().join("ssh/log");
         let deadline = system::now() + Duration::from_secs(10);
@@ -210,6 +235,7 @@ impl Drop for Ground {
     fn drop(&mut self) {
         // sshd's own sessions end with their connections; the daemons are meant to outlive everything.
         kill_all(&self.daemons());
+        self.remove_run_dirs();
     }
 }
 

@@ -15,14 +15,14 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 
 use super::{
-    Report,
+    Report, Task,
     figure::{Figure, Pairs, Runs},
     host::Ground,
     memory,
     model::SLOW,
     process::{check, descendants, kill_all, millis, pause},
 };
-use crate::{dist, job::Interrupt, system};
+use crate::{job::Interrupt, system};
 
 /// Round trips at which everything is measured, in milliseconds.
 const ROUND_TRIPS: [u32; 2] = [0, 50];
@@ -52,16 +52,10 @@ pub(crate) enum Part {
 }
 
 /// Measures all parts, or one.
-pub(super) fn run(
-    root: &Path,
-    only: Option<Part>,
-    runs: u32,
-    report: &mut Report,
-    interrupt: &Interrupt,
-) -> anyhow::Result<()> {
+pub(super) fn run(task: &mut Task, only: Option<Part>) -> anyhow::Result<()> {
     let wants = |part| only.is_none_or(|only| only == part);
-    let program = dist::artifact(root);
-    let ground = Ground::build(program)?;
+    let (runs, interrupt, report) = (task.runs, &task.interrupt, &mut task.report);
+    let ground = Ground::build(task.program.clone())?;
     let uploaded = first_visit(&ground, interrupt)?;
     let session = open_session(&ground, interrupt)?;
     if wants(Part::Size) {
@@ -79,6 +73,8 @@ pub(super) fn run(
         memory::daemon(&ground, &session, report, interrupt)?;
         let client = follower(&ground, interrupt)?;
         memory::client(&ground, &client, report, interrupt)?;
+        drop(client);
+        memory::screen(&ground, report, interrupt)?;
     }
     if wants(Part::Cold) {
         cold(&ground, runs.div_ceil(2), report, interrupt)?;

@@ -15,6 +15,8 @@ use crate::job::Interrupt;
 
 /// How long the daemon is left alone before it is looked at.
 const REST: Duration = Duration::from_secs(60);
+/// How long a screen that has just been opened is left alone.
+const REST_OF_SCREEN: Duration = Duration::from_secs(10);
 /// How long a client that has just connected is left alone.
 const SETTLE: Duration = Duration::from_secs(3);
 
@@ -71,6 +73,30 @@ pub(super) fn client(
         30.0,
         note,
     ));
+    Ok(())
+}
+
+/// Measures the screen on a remote session in which nothing happens.
+pub(super) fn screen(ground: &Ground, report: &mut Report, interrupt: &Interrupt) -> anyhow::Result<()> {
+    let screen = ground.on_terminal(&["--remote", "box"])?;
+    pause(REST_OF_SCREEN, interrupt)?;
+    let name = "tui_idle_resident";
+    let value = mib(screen.pid(), "VmRSS").and_then(|resident| Ok((resident, mib(screen.pid(), "RssAnon")?)));
+    let figure = match value {
+        Ok((resident, own)) => {
+            let note =
+                format!("of it {own:.1} MiB its own (RssAnon); 10 s after its start, on a remote session");
+            Figure::at_most(name, resident, "MiB", 30.0, note)
+        }
+        Err(_) => Figure::at_most(
+            name,
+            f64::NAN,
+            "MiB",
+            30.0,
+            "this program has no screen".to_owned(),
+        ),
+    };
+    report.add(figure);
     Ok(())
 }
 

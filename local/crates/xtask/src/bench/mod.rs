@@ -18,11 +18,11 @@ mod model;
 mod process;
 mod start;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::job::Interrupt;
+use crate::{dist, job::Interrupt};
 use figure::Figure;
 
 /// What can be measured.
@@ -37,7 +37,7 @@ pub(crate) enum What {
 }
 
 /// What to measure, and how to print it.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct BenchArgs {
     /// What to measure.
     what: What,
@@ -50,6 +50,17 @@ pub(crate) struct BenchArgs {
     /// How often each pair is measured.
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Measure this program instead of the one in `dist/`.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+/// What every measurement needs.
+struct Task {
+    program: PathBuf,
+    runs: u32,
+    interrupt: Interrupt,
+    report: Report,
 }
 
 /// Where figures go.
@@ -69,18 +80,25 @@ impl Report {
 }
 
 /// Measures. `false` means that a goal was missed.
-pub(crate) fn run(root: &Path, args: BenchArgs, interrupt: &Interrupt) -> anyhow::Result<bool> {
-    let mut report = Report {
+pub(crate) fn run(root: &Path, args: BenchArgs, interrupt: Interrupt) -> anyhow::Result<bool> {
+    let report = Report {
         json: args.json,
         figures: Vec::new(),
     };
+    let mut task = Task {
+        program: args.program.unwrap_or_else(|| dist::artifact(root)),
+        runs: args.runs,
+        interrupt,
+        report,
+    };
     match args.what {
-        What::Approval => approval::run(root, &mut report, interrupt)?,
-        What::Link => link::run(root, args.only, args.runs, &mut report, interrupt)?,
-        What::Start => start::run(root, args.runs, &mut report, interrupt)?,
+        What::Approval => approval::run(root, &mut task)?,
+        What::Link => link::run(&mut task, args.only)?,
+        What::Start => start::run(&mut task)?,
     }
+    let figures = task.report.figures;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report.figures)?);
+        println!("{}", serde_json::to_string_pretty(&figures)?);
     }
-    Ok(report.figures.iter().all(|figure| figure.ok))
+    Ok(figures.iter().all(|figure| figure.ok))
 }

@@ -1,6 +1,9 @@
 //! Child processes of a measurement: timed to a line or to their end, and gone afterwards.
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -8,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::job::Interrupt;
 use crate::net::Namespace;
@@ -122,6 +127,63 @@ impl Watched {
 
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+}
+
+/// A child on a terminal of its own, 120 by 40, whose output is thrown away.
+#[derive(Debug)]
+pub(super) struct OnTerminal {
+    child: Child,
+    /// Closing it hangs up.
+    _terminal: File,
+}
+
+impl OnTerminal {
+    /// Starts `program` as the leader of a session with that terminal.
+    pub(super) fn start(mut setsid: Command, namespace: &Namespace) -> anyhow::Result<Self> {
+        let terminal =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).context("could not open a terminal")?;
+        grantpt(&terminal)?;
+        unlockpt(&terminal)?;
+        let size = Winsize {
+            ws_row: 40,
+            ws_col: 120,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&terminal, size)?;
+        let name = ptsname(&terminal, Vec::new())?;
+        let path = Path::new(OsStr::from_bytes(name.as_bytes()));
+        let end = File::options().read(true).write(true).open(path)?;
+        setsid
+            .env("TERM", "xterm-256color")
+            .stdin(end.try_clone()?)
+            .stdout(end.try_clone()?)
+            .stderr(end);
+        let child = namespace.spawn(&mut setsid)?;
+        let terminal = File::from(terminal);
+        let mut output = terminal.try_clone()?;
+        std::thread::Builder::new()
+            .name("terminal".to_owned())
+            // Ends with an error once nobody has the terminal open any more.
+            .spawn(move || drop(std::io::copy(&mut output, &mut std::io::sink())))
+            .context("could not start a reading thread")?;
+        Ok(Self {
+            child,
+            _terminal: terminal,
+        })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        // It may have ended; it is our child.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 

@@ -1,25 +1,24 @@
 //! From the start of a local run to its first model request.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 
 use super::{
-    Report,
+    Task,
     figure::{Figure, Runs},
     host::{Folder, clean, private, settings},
     model::Model,
     process::{Watched, check, millis},
 };
-use crate::{dist, job::Interrupt, system};
+use crate::system;
 
 /// The goal, in milliseconds.
 const GOAL: f64 = 60.0;
 
-/// Runs one task `runs` times against a model server on loopback.
-pub(super) fn run(root: &Path, runs: u32, report: &mut Report, interrupt: &Interrupt) -> anyhow::Result<()> {
-    let program = dist::artifact(root);
+/// Runs one task again and again against a model server on loopback.
+pub(super) fn run(task: &mut Task) -> anyhow::Result<()> {
+    let (program, runs) = (&task.program, task.runs);
     ensure!(
         program.is_file(),
         "{} is missing: `cargo xtask dist` makes it",
@@ -34,11 +33,11 @@ pub(super) fn run(root: &Path, runs: u32, report: &mut Report, interrupt: &Inter
     let mut times = Vec::new();
     // The first one reads the program from disk; it is not counted.
     for run in 0..=runs {
-        check(interrupt)?;
-        let mut command = clean(system::command(&program), home);
+        check(&task.interrupt)?;
+        let mut command = clean(system::command(program), home);
         command.args(["run", "hello"]).current_dir(home.join("work"));
         let started = system::now();
-        Watched::start(command, None)?.until_end(interrupt)?;
+        Watched::start(command, None)?.until_end(&task.interrupt)?;
         let asked = model.first_request().context("the run asked no model")?;
         if run > 0 {
             times.push(millis(asked - started));
@@ -48,7 +47,7 @@ pub(super) fn run(root: &Path, runs: u32, report: &mut Report, interrupt: &Inter
     let note = format!(
         "{times} ms over {runs} runs of `reasonix run`; first byte of the request at the model server"
     );
-    report.add(Figure::at_most(
+    task.report.add(Figure::at_most(
         "start_to_first_model_request",
         times.median(),
         "ms",
