@@ -181,15 +181,18 @@ impl Executor {
         // The log numbers without holes, so the next event always fits.
         let _ = self.view.apply(&envelope);
         let phase = self.view.phase;
-        let first_words = match record {
-            Record::Turn(TurnRecord::Submitted { text, .. }) => Some(title(text)),
+        let submitted = match record {
+            Record::Turn(TurnRecord::Submitted { turn, text, .. }) => Some((turn.0, text)),
             _ => None,
         };
         self.status.send_modify(|status| {
             status.changed_at = at;
             status.phase = phase;
-            if let (true, Some(words)) = (status.title.is_empty(), first_words) {
-                status.title = words;
+            if let Some((turn, text)) = submitted {
+                status.turns = status.turns.max(turn);
+                if status.title.is_empty() {
+                    status.title = title(text);
+                }
             }
         });
         self.feed.publish(envelope);

@@ -36,6 +36,8 @@ pub(crate) struct Status {
     pub(crate) title: String,
     /// When its newest record was written, in milliseconds since the Unix epoch.
     pub(crate) changed_at: u64,
+    /// How many turns were asked for.
+    pub(crate) turns: u64,
 }
 
 /// An open session. Cloning gives another handle; dropping all of them does not end it.
@@ -95,7 +97,7 @@ impl SessionHandle {
             title: status.title.clone(),
             changed_at: status.changed_at,
             phase: Some(status.phase),
-            turns: None,
+            turns: Some(status.turns),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use protocol::{
-    ErrorBody, ErrorCode, Hello, OpenSession, Preset, SessionId, SessionInfo, SessionList, ShutdownReply,
-    ShutdownRequest,
+    ErrorBody, ErrorCode, Hello, OpenSession, Phase, Preset, SessionId, SessionInfo, SessionList,
+    ShutdownReply, ShutdownRequest,
 };
 use session_store::{Holder, Sessions, StoreError, Summary};
 use stdx::{AbsPath, Gauge, task::Scope};
@@ -329,6 +329,7 @@ impl Table {
             phase: view.phase,
             title,
             changed_at,
+            turns: state.counters.turns,
         };
         let (
             handle,
@@ -387,20 +388,13 @@ impl Table {
             workspace: summary.workspace.unwrap_or_default(),
             title: summary.title.unwrap_or_default(),
             changed_at: summary.last_at.unwrap_or(0),
-            phase: None,
-            turns: None,
+            phase: summary.closed.then_some(Phase::Closed),
+            turns: summary.turns,
         })
     }
 
     fn shutdown(&self, request: ShutdownRequest) -> ShutdownReply {
-        let busy = |entry: &Entry| {
-            entry
-                .handle
-                .info()
-                .phase
-                .and_then(protocol::Phase::turn)
-                .is_some()
-        };
+        let busy = |entry: &Entry| entry.handle.info().phase.and_then(Phase::turn).is_some();
         let running: Vec<SessionId> = self
             .open
             .iter()

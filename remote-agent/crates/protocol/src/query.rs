@@ -44,10 +44,10 @@ pub struct SessionInfo {
     pub title: String,
     /// When it last changed, in milliseconds since the Unix epoch.
     pub changed_at: u64,
-    /// What it does now; `None` when this daemon has not opened it.
+    /// What it does now; `None` when this daemon has not opened it and it was not closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// How many turns were asked for; `None` when that is not known without reading the whole session.
+    /// How many turns were asked for, as far as the end of its log tells; `None` when that says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }

@@ -77,7 +77,7 @@ impl Sessions {
     }
 
     /// Lists all sessions, the one with the latest record first. Only the ends of each log are read. A session that
-    /// cannot be read is listed with what its folder tells.
+    /// cannot be read is listed with what its folder tells; one that never began is left out.
     ///
     /// # Errors
     /// [`StoreError::Io`] when the folder with the sessions cannot be read; a missing one is empty.
@@ -111,7 +111,7 @@ impl Sessions {
 }
 
 fn summaries(sessions: Vec<SessionDir>) -> Vec<Summary> {
-    let mut list: Vec<Summary> = sessions.into_iter().map(Summary::read).collect();
+    let mut list: Vec<Summary> = sessions.into_iter().filter_map(Summary::read).collect();
     list.sort_by(|a, b| (b.last_at, &b.session.id).cmp(&(a.last_at, &a.session.id)));
     list
 }

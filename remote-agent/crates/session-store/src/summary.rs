@@ -36,6 +36,8 @@ pub struct Summary {
     pub last: u64,
     /// The first thing asked for: one line of at most 80 bytes, a cut marked by `…`.
     pub title: Option<String>,
+    /// How many turns were asked for, as far as the end of the log tells.
+    pub turns: Option<u64>,
     /// Whether a turn was asked for and has not ended.
     pub open_turn: bool,
     /// Whether it was closed by a command.
@@ -43,8 +45,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Reads the ends of the session's log.
-    pub(crate) fn read(session: SessionDir) -> Self {
+    /// Reads the ends of the session's log. `None` for a session that never began: no line of its log is whole, so
+    /// nobody was told that it exists.
+    pub(crate) fn read(session: SessionDir) -> Option<Self> {
         let path = session.path.join(LOG_FILE);
         let mut summary = Self {
             session,
@@ -53,6 +56,7 @@ impl Summary {
             last_at: None,
             last: 0,
             title: None,
+            turns: None,
             open_turn: false,
             closed: false,
         };
@@ -63,12 +67,13 @@ impl Summary {
             summary.read_tail(&file, length)
         });
         match read {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Ok(begun) => begun.then_some(summary),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "could not read a session log");
+                Some(summary)
             }
-            _ => {}
         }
-        summary
     }
 
     fn read_head(&mut self, file: &Arc<File>, length: u64) -> io::Result<()> {
@@ -108,31 +113,37 @@ impl Summary {
         }
     }
 
-    fn read_tail(&mut self, file: &Arc<File>, length: u64) -> io::Result<()> {
+    /// Also says whether there is a whole line.
+    fn read_tail(&mut self, file: &Arc<File>, length: u64) -> io::Result<bool> {
         let start = length.saturating_sub(TAIL);
         let mut lines = Lines::new(Section::new(file, start, length), start);
         let mut open = BTreeSet::new();
+        let mut begun = false;
+        self.turns = (start == 0).then_some(0);
         while let Some(line) = lines.next_line()? {
+            begun |= line.terminated;
             for (_, envelope) in scan::find(&line.bytes).records {
+                begun = true;
                 self.last = self.last.max(envelope.n);
                 self.last_at = Some(envelope.at);
                 self.closed = envelope.kind == "session.closed";
-                note_turn(&envelope, &mut open);
+                // Turns are numbered from 1 without holes.
+                self.turns = self.turns.max(note_turn(&envelope, &mut open));
             }
         }
         self.open_turn = !open.is_empty();
-        Ok(())
+        Ok(begun)
     }
 }
 
-/// Keeps the set of turns that have not ended.
-fn note_turn(envelope: &Envelope, open: &mut BTreeSet<u64>) {
+/// Keeps the set of turns that have not ended, and gives the turn that a record belongs to.
+fn note_turn(envelope: &Envelope, open: &mut BTreeSet<u64>) -> Option<u64> {
     let data: Value = serde_json::from_str(envelope.data.get()).unwrap_or_default();
-    if let Some(turn) = data.get("turn").and_then(Value::as_u64) {
-        if envelope.kind == "turn.ended" {
-            open.remove(&turn)
-        } else {
-            open.insert(turn)
-        };
+    let turn = data.get("turn").and_then(Value::as_u64)?;
+    if envelope.kind == "turn.ended" {
+        open.remove(&turn);
+    } else {
+        open.insert(turn);
     }
+    Some(turn)
 }

@@ -1,11 +1,12 @@
 //! Opening again: the same request, another one, after a restart.
 
 use protocol::{
-    ErrorCode, Event, EventEnvelope, Frame, OpenSession, Preset, SessionEvent, SessionId, ShutdownRequest,
+    Applied, Command, ErrorCode, Event, EventEnvelope, Frame, OpenSession, Phase, Preset, SessionCommand,
+    SessionEvent, SessionId, ShutdownRequest, Snapshot,
 };
 use scripted_model::{Reply, Scenario};
 
-use crate::rig::{Rig, is_end, submit, until};
+use crate::rig::{Rig, command, is_end, submit, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn opening_is_idempotent_and_conflicts_are_named() {
@@ -75,6 +76,7 @@ async fn a_restart_continues_the_conversation_with_the_same_prefix() {
 
     let listed = rig.manager.list().await.unwrap().sessions;
     assert_eq!((listed[0].session, listed[0].title.as_str()), (id, "go"));
+    assert_eq!((listed[0].turns, listed[0].phase), (Some(1), None));
     let session = rig.manager.get(id).await.unwrap();
     assert_eq!(session.newest(), before + 1, "resumed is on record");
     let mut events = session.subscribe(before);
@@ -140,4 +142,77 @@ async fn a_session_whose_birth_was_cut_off_is_born_again() {
         });
         assert_eq!(begun.count(), 2, "{frames:#?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_enough_to_choose_from() {
+    let mut rig = Rig::new(Scenario::new().say("x").repeated()).await;
+    let (id, session) = rig.open(Preset::WorkspaceWrite).await;
+    let mut events = session.subscribe(0);
+    for text in ["first\nthing", "second"] {
+        submit(&session, text).await;
+        until(&mut events, is_end).await;
+    }
+    // A folder whose daemon died before the first record.
+    let never = SessionId::fresh().to_string();
+    let beside = std::fs::read_dir(rig.dir.path().join("sessions")).unwrap();
+    for workspace in beside {
+        std::fs::create_dir(workspace.unwrap().path().join(&never)).unwrap();
+    }
+    let open = rig.manager.list().await.unwrap().sessions;
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert_eq!((open[0].session, open[0].turns), (id, Some(2)));
+    assert_eq!(
+        (open[0].title.as_str(), open[0].phase),
+        ("first thing", Some(Phase::Idle))
+    );
+    session
+        .command(command(Command::Session(SessionCommand::Close)))
+        .await
+        .unwrap();
+    rig.restart().await;
+    let stored = rig.manager.list().await.unwrap().sessions;
+    assert_eq!(stored.len(), 1);
+    assert_eq!((stored[0].turns, stored[0].phase), (Some(2), Some(Phase::Closed)));
+    assert_eq!(stored[0].workspace, open[0].workspace);
+    assert!(stored[0].changed_at >= open[0].changed_at);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_of_the_model_follows_the_settings_and_the_cost_stays() {
+    let scenario = Scenario::new().say("x").repeated();
+    let mut rig = Rig::measured(scenario, Some(1_000)).await;
+    let (id, session) = rig.open(Preset::WorkspaceWrite).await;
+    let mut events = session.subscribe(0);
+    submit(&session, "go").await;
+    until(&mut events, is_end).await;
+    let before = session.snapshot().await.unwrap();
+    assert_eq!(before.context.window, Some(1_000));
+    assert_eq!(before.context.used, Some(before.usage.input));
+    let total = before.cost.total().unwrap();
+    // A dollar for a token, so that the sum is in plain sight.
+    let tokens = before.usage.input + before.usage.output;
+    assert_eq!(
+        (total.currency.as_str(), total.micros),
+        ("USD", tokens * 1_000_000)
+    );
+    assert!(before.cost.is_complete());
+
+    rig.window(None);
+    rig.restart().await;
+    let session = rig.manager.get(id).await.unwrap();
+    let after = session.snapshot().await.unwrap();
+    assert_eq!(
+        (after.context.window, after.context.used),
+        (None, before.context.used)
+    );
+    assert_eq!(after.cost, before.cost);
+    let mut fresh = Snapshot::empty(id);
+    let mut events = session.subscribe(0);
+    while fresh.at < after.at {
+        if let Some(Frame::Event(event)) = events.next().await {
+            assert_eq!(fresh.apply(&event), Ok(Applied::Changed));
+        }
+    }
+    assert_eq!((fresh.context, &fresh.cost), (after.context, &after.cost));
 }

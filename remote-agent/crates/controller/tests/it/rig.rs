@@ -11,6 +11,7 @@ use protocol::{
     Build, Command, CommandId, CommandRequest, Event, EventEnvelope, Frame, Hello, Identity, InstanceId,
     OpenSession, Preset, Receipt, SessionId, TurnCommand, TurnEvent, VersionRange,
 };
+use provider::{Currency, Price};
 use sandbox::{Backend, Environment, Locales, Mode, Sandbox, SandboxOptions, Shell};
 use scripted_model::{Scenario, ScriptedModel};
 use stdx::{AbsPath, task::Scope};
@@ -25,11 +26,13 @@ pub(crate) struct Rig {
     pub(crate) model: ScriptedModel,
     pub(crate) dir: tempfile::TempDir,
     scope: Scope,
+    window: Option<u64>,
 }
 
 struct Parts {
     base_url: String,
     temp: AbsPath,
+    window: Option<u64>,
 }
 
 impl Assembler for Parts {
@@ -68,8 +71,14 @@ impl Assembler for Parts {
                 name: "m".to_owned(),
                 temperature: None,
                 max_tokens: None,
-                context_window: None,
-                price: None,
+                context_window: self.window,
+                price: Some(Price {
+                    cache_hit: 1_000_000.0,
+                    input: 1_000_000.0,
+                    output: 1_000_000.0,
+                    currency: Currency::Usd,
+                    half_off_peak: false,
+                }),
             };
             let registry = Arc::new(Registry::with_builtin());
             let turn = TurnOptions::new(provider, model, registry, tools, "system text", "context text");
@@ -86,13 +95,19 @@ impl Assembler for Parts {
 
 impl Rig {
     pub(crate) async fn new(scenario: Scenario) -> Self {
+        Self::measured(scenario, None).await
+    }
+
+    /// Makes a rig whose model has a context window.
+    pub(crate) async fn measured(scenario: Scenario, window: Option<u64>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for folder in ["sessions", "work", "tmp"] {
             std::fs::create_dir(dir.path().join(folder)).unwrap();
         }
         let model = ScriptedModel::start(scenario).await.unwrap();
-        let (manager, scope) = start(dir.path(), &model);
+        let (manager, scope) = start(dir.path(), &model, window);
         Self {
+            window,
             manager,
             model,
             dir,
@@ -103,7 +118,12 @@ impl Rig {
     /// Ends this daemon gracefully and starts another one on the same folders.
     pub(crate) async fn restart(&mut self) {
         self.scope.close(DEADLINE).await;
-        (self.manager, self.scope) = start(self.dir.path(), &self.model);
+        (self.manager, self.scope) = start(self.dir.path(), &self.model, self.window);
+    }
+
+    /// Says how large the model's context window is from the next daemon on.
+    pub(crate) fn window(&mut self, window: Option<u64>) {
+        self.window = window;
     }
 
     pub(crate) fn work(&self) -> String {
@@ -122,7 +142,7 @@ impl Rig {
     }
 }
 
-fn start(dir: &Path, model: &ScriptedModel) -> (Manager, Scope) {
+fn start(dir: &Path, model: &ScriptedModel, window: Option<u64>) -> (Manager, Scope) {
     let at = |name: &str| AbsPath::new(dir.join(name)).unwrap();
     let scope = Scope::root("test");
     let options = ManagerOptions {
@@ -133,6 +153,7 @@ fn start(dir: &Path, model: &ScriptedModel) -> (Manager, Scope) {
         assembler: Arc::new(Parts {
             base_url: model.base_url(),
             temp: at("tmp"),
+            window,
         }),
         scope: scope.clone(),
     };

@@ -72,7 +72,8 @@ fn a_list_tells_titles_times_and_open_turns_and_skips_what_is_no_session() {
     fs::write(folder.path().join("stray"), "").unwrap();
     let list = sessions.list().unwrap();
     let ids: Vec<&str> = list.iter().map(|summary| summary.session.id.as_str()).collect();
-    assert_eq!(ids, [A, B, C]);
+    assert_eq!(ids, [A, B], "what never began is no session");
+    assert_eq!([list[0].turns, list[1].turns], [Some(3), Some(1)]);
     assert_eq!(list[0].title.as_deref(), Some("fix the test 👩‍💻"));
     assert_eq!(list[0].workspace.as_deref(), Some("/srv/app"));
     assert_eq!(
@@ -82,10 +83,6 @@ fn a_list_tells_titles_times_and_open_turns_and_skips_what_is_no_session() {
     assert!(list[0].open_turn && !list[0].closed);
     assert_eq!(list[1].title.as_deref(), Some("all done"));
     assert!(!list[1].open_turn && list[1].closed);
-    assert_eq!(
-        (list[2].title.as_deref(), list[2].last, list[2].last_at),
-        (None, 0, None)
-    );
     assert_eq!(sessions.list_in(&workspace("/srv/other")).unwrap(), list[1..2]);
     assert_eq!(sessions.list_in(&workspace("/nowhere")).unwrap(), []);
 }
@@ -131,4 +128,29 @@ fn a_list_is_right_for_long_logs_large_first_messages_and_damaged_ends() {
     assert!(list[0].title.as_ref().unwrap().starts_with("long long"));
     assert_eq!((list[0].last, list[0].open_turn), (log.last(), true));
     assert_eq!(list[0].last_at, Some(AT + log.last() - 1));
+    assert_eq!(list[0].turns, Some(1));
+}
+
+#[test]
+fn only_sessions_with_a_whole_line_are_listed_and_unreadable_ones_are_not_hidden() {
+    let folder = folder();
+    let sessions = Sessions::new(folder.path());
+    let log = |id: &str, text: &[u8]| {
+        let session = sessions.create(&workspace("/srv/app"), id).unwrap();
+        fs::write(session.path.join("log.jsonl"), text).unwrap();
+    };
+    let listed = || {
+        let list = sessions.list().unwrap();
+        list.into_iter()
+            .map(|summary| (summary.session.id, summary.turns))
+            .collect::<Vec<_>>()
+    };
+    for torn in [&b""[..], b"{\"v\":1,\"n\":1,\"at\""] {
+        log(A, torn);
+        assert_eq!(listed(), []);
+    }
+    log(A, b"not a record at all\n");
+    assert_eq!(listed(), [(A.to_owned(), Some(0))], "damage is shown, not hidden");
+    write_session(&sessions, "/srv/app", B, &[opened()]);
+    assert_eq!(listed()[0], (B.to_owned(), Some(0)));
 }
