@@ -179,3 +179,24 @@ async fn what_a_killed_run_left_among_the_temporary_files_goes_with_the_next_sta
     rig.task(&[]).await.ok();
     rig.left_nothing();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_left_to_the_model_where_nobody_can_answer() {
+    let question = json!({"questions": [{
+        "header": "Storage",
+        "question": "Where should the data live?",
+        "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+    }]});
+    let rig = LocalRig::new(Scenario::new().call("ask", &question).say("Done.")).await;
+    let ran = rig.run(&["run", "store it"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("not answered: Where should the data live?"),
+        "{ran:#?}"
+    );
+    let results = rig.model.requests().pop().unwrap().tool_results();
+    assert!(
+        format!("{results:?}").contains("[model assumption] No person can answer now"),
+        "{results:?}"
+    );
+}
