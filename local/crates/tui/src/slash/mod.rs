@@ -1,10 +1,18 @@
 //! Commands that begin with a slash and never reach the model.
+//!
+//! | I want to… | Open |
+//! | --- | --- |
+//! | add a command, or change its name or words | [`registry`] |
+//! | know what the screen can be asked to do | [`effect`] |
+//! | know when a text is a command | [`call`] |
 
-/// One command as typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Call {
-    /// The name without the slash.
-    pub(crate) name: String,
-    /// What follows it.
-    pub(crate) arguments: String,
-}
+mod call;
+mod effect;
+mod nearest;
+mod registry;
+
+pub(crate) use self::{
+    call::{Call, Parsed, parse},
+    effect::{Effect, Fact},
+    registry::{Arguments, COMMANDS, Command},
+};

@@ -1,36 +1,45 @@
-//! Where the person types.
+//! Where the person types: a text of several lines, its history, and the menu of commands.
+//!
+//! | I want to… | Open |
+//! | --- | --- |
+//! | change what a key does | `keymap/defaults.rs` |
+//! | change moving, deleting, undoing | [`buffer`], [`undo`] |
+//! | change how text is broken into rows | [`wrap`] |
+//! | change what happens to pasted text | [`paste`] |
+//! | change what is remembered, and where | [`history`] |
+//! | change the menu of commands | [`completion`] |
 
-use std::path::PathBuf;
+mod buffer;
+mod completion;
+mod fragment;
+mod graphemes;
+mod history;
+mod model;
+mod paste;
+mod search;
+mod undo;
+mod update;
+mod view;
+mod wrap;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui::{
-    buffer::Buffer,
-    layout::{Position, Rect},
-    text::Line,
+use crossterm::event::KeyEvent;
+
+pub(crate) use self::{
+    history::{History, remember},
+    model::Composer,
+    paste::burst,
 };
-
-use crate::{
-    slash,
-    theme::{Role, Theme},
-};
-
-/// What was typed before.
-#[derive(Debug, Default)]
-pub(crate) struct History {
-    file: Option<PathBuf>,
-}
-
-impl History {
-    pub(crate) fn new(file: Option<PathBuf>) -> Self {
-        Self { file }
-    }
-}
+use crate::slash;
 
 /// What the composer is told.
 #[derive(Debug, Clone)]
 pub(crate) enum ComposerMsg {
+    /// A key was pressed.
     Key(KeyEvent),
+    /// Text was pasted. It is never sent by this.
     Paste(String),
+    /// The pane has this width now, in cells.
+    Width(u16),
 }
 
 /// What comes of it.
@@ -42,69 +51,8 @@ pub(crate) enum ComposerEffect {
     Steer(String),
     /// A command of the screen.
     Slash(slash::Call),
-    /// Write this line to the history file.
+    /// Add this prompt to the history file, with [`remember`].
     Remember(String),
-}
-
-/// The pane.
-#[derive(Debug)]
-pub(crate) struct Composer {
-    text: String,
-    history: History,
-}
-
-impl Composer {
-    pub(crate) fn new(history: History) -> Self {
-        Self {
-            text: String::new(),
-            history,
-        }
-    }
-
-    pub(crate) fn update(&mut self, msg: ComposerMsg) -> Vec<ComposerEffect> {
-        match msg {
-            ComposerMsg::Paste(text) => self.text.push_str(&text),
-            ComposerMsg::Key(key) => match key.code {
-                KeyCode::Enter if !self.text.trim().is_empty() => {
-                    tracing::trace!(history = ?self.history.file, "not kept");
-                    return vec![ComposerEffect::Submit(std::mem::take(&mut self.text))];
-                }
-                KeyCode::Backspace => drop(self.text.pop()),
-                KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => self.text.push(char),
-                _ => {}
-            },
-        }
-        Vec::new()
-    }
-
-    pub(crate) fn set_draft(&mut self, text: &str) {
-        text.clone_into(&mut self.text);
-    }
-
-    /// Gives how many rows it wants at this width, at most `max`.
-    pub(crate) fn height(&self, _width: u16, max: u16) -> u16 {
-        1.min(max)
-    }
-
-    pub(crate) fn view(&self, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-        let line = Line::styled(format!("› {}", self.text), theme.style(Role::Text));
-        buffer.set_line(area.x, area.y, &line, area.width);
-    }
-
-    pub(crate) fn cursor(&self, area: Rect) -> Option<Position> {
-        let width = unicode_width::UnicodeWidthStr::width(self.text.as_str()) + 2;
-        let x = area.x
-            + u16::try_from(width)
-                .unwrap_or(u16::MAX)
-                .min(area.width.saturating_sub(1));
-        Some(Position::new(x, area.y))
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.text.clear();
-    }
+    /// Tell the person this; the text is still there.
+    Notice(String),
 }
