@@ -6,7 +6,8 @@ use std::{
 };
 
 use protocol::{
-    Hello, OpenSession, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest, hello, limits,
+    Hello, OpenSession, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest, Snapshot, hello,
+    limits,
 };
 use serde::de::DeserializeOwned;
 use stdx::task::Scope;
@@ -136,6 +137,26 @@ impl Agent {
     pub async fn open_session(&self, request: &OpenSession) -> Result<SessionInfo, Error> {
         let what = format!("session {}", request.session);
         self.call(&Call::post(what, "/v1/sessions", request)?).await
+    }
+
+    /// Opens or resumes a session and gives its state. A session that is only resumed takes one round trip: both are
+    /// asked for at once, since asking for the state resumes as well.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn enter(&self, request: &OpenSession) -> Result<(SessionInfo, Snapshot), Error> {
+        let client = self.session(request.session);
+        let OpenSession {
+            session: _,
+            workspace,
+            model,
+            preset,
+        } = request;
+        if workspace.is_none() && model.is_none() && preset.is_none() {
+            return tokio::try_join!(self.open_session(request), client.snapshot());
+        }
+        let info = self.open_session(request).await?;
+        Ok((info, client.snapshot().await?))
     }
 
     /// Gives a handle to one session; nothing is asked yet.

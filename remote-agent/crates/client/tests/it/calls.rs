@@ -250,3 +250,29 @@ async fn a_client_whose_scope_has_ended_says_so() {
     fake.scope.close(fake::PATIENCE).await;
     assert!(matches!(agent.hello().await, Err(Error::Connection { .. })));
 }
+
+#[tokio::test]
+async fn resuming_a_session_asks_for_its_state_at_once() {
+    // Neither is answered before the other was asked.
+    let both = Arc::new(tokio::sync::Barrier::new(2));
+    let fake = Fake::new(move |asked: fake::Asked| {
+        let both = Arc::clone(&both);
+        async move {
+            both.wait().await;
+            if asked.line.starts_with("POST") {
+                json(StatusCode::OK, &serde_json::json!({"wrong": true}))
+            } else {
+                json(StatusCode::OK, &fake::empty())
+            }
+        }
+    });
+    let resume = OpenSession {
+        session: session(),
+        workspace: None,
+        model: None,
+        preset: None,
+    };
+    let entered = tokio::time::timeout(fake::PATIENCE, fake.agent(options()).enter(&resume)).await;
+    let error = entered.expect("both were asked").unwrap_err();
+    assert!(matches!(error, Error::Protocol { .. }), "{error}");
+}
