@@ -91,18 +91,20 @@ impl<'a> Runner<'a> {
         let agent = link.agent();
         let mut signals = Signals::new()?;
         let id = job.open.session;
-        let opened = patiently(link, &job, &mut signals, || agent.open_session(&job.open)).await?;
+        let new = job.task.is_some() && job.open.workspace.is_some();
+        let (opened, found) = patiently(link, &job, &mut signals, || async {
+            if new {
+                let opened = agent.open_session(&job.open).await?;
+                return Ok((opened, Snapshot::empty(id)));
+            }
+            agent.enter(&job.open).await
+        })
+        .await?;
         terminal::error(&format!(
             "session {id} in {}; come back with: {}",
             opened.workspace, job.way_back
         ));
         let client = agent.session(id);
-        let new = job.task.is_some() && job.open.workspace.is_some();
-        let found = if new {
-            Snapshot::empty(id)
-        } else {
-            patiently(link, &job, &mut signals, || client.snapshot()).await?
-        };
         // A session that is only looked at is shown from its first event on, one that goes on from where it is.
         let shown = match &job.task {
             Some(_) => found.clone(),

@@ -17,7 +17,7 @@ async fn a_client_that_was_stopped_notices_on_waking_that_its_connection_is_gone
     edit(&settings, "dead_after = \"2s\"", "dead_after = \"1h\"");
     let mut run = rig.start(&["run", "--remote", "box", "--output-format", "stream-json", "wait"]);
     rig.model.wait_for_requests(1).await;
-    run.until(|line| line["type"] == "event").await;
+    run.until(|line| line["frame"] == "event").await;
     let pid = run.child.id().unwrap();
     send_signal(pid, Signal::STOP);
     rig.proxy.black_hole(true);
