@@ -95,15 +95,15 @@ fn an_empty_list_says_so() {
 
 #[test]
 fn a_long_list_shows_what_is_chosen() {
-    let rows = (0..100_000).map(|number| row(&format!("row {number}"), "~", "", number));
+    let rows = (0..20_000).map(|number| row(&format!("row {number}"), "~", "", number));
     let mut picker = Picker::new("Many", rows.collect());
     assert!(screen(&picker, 60, 12).contains("row 0 "));
     press(&mut picker, "<pgdn>");
     assert!(screen(&picker, 60, 12).contains("row 8 "));
     press(&mut picker, "<end>");
-    assert!(screen(&picker, 60, 12).contains("row 99999 "));
-    picker.paste("row 54321\nand more");
-    assert_eq!(press(&mut picker, "<enter>"), Outcome::Chosen(54_321));
+    assert!(screen(&picker, 60, 12).contains("row 19999 "));
+    picker.paste("row 12345\nand more");
+    assert_eq!(press(&mut picker, "<enter>"), Outcome::Chosen(12_345));
 }
 
 #[test]

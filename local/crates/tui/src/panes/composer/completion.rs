@@ -5,6 +5,9 @@ use crate::{
     slash::{Arguments, COMMANDS, Command},
 };
 
+/// Bytes of the longest text that can still become one of the commands; a longer one is not looked at for every key.
+const LONGEST: usize = 64;
+
 /// The menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Menu {
@@ -29,7 +32,7 @@ pub(super) struct MenuRow {
 impl Menu {
     /// Gives the menu for a text that ends at the cursor, if it begins a command.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let rest = text.strip_prefix('/')?;
+        let rest = text.strip_prefix('/').filter(|rest| rest.len() <= LONGEST)?;
         let rows = match rest.split_once(' ') {
             None => commands(rest),
             Some((name, begun)) => choices(name, begun),
@@ -129,7 +132,17 @@ mod tests {
         assert_eq!(labels("/exit"), ["/quit"]);
         assert_eq!(labels("/sess"), ["/resume "]);
         assert_eq!(labels("/prm"), ["/permissions "]);
-        for text in ["", "x", "x /he", "/usr/bin", "/help me", "//", "/zzz", "/1\t2"] {
+        for text in [
+            "",
+            "x",
+            "x /he",
+            "/usr/bin",
+            "/help me",
+            "//",
+            "/zzz",
+            "/1\t2",
+            &"/h".repeat(40),
+        ] {
             assert!(labels(text).is_empty(), "{text}");
         }
     }

@@ -157,17 +157,17 @@ fn a_joining_character_takes_the_cursor_along() {
 }
 
 #[test]
-fn a_million_keys_are_not_a_million_copies() {
+fn keys_do_not_copy_the_text() {
     let mut buffer = TextBuffer::default();
     let letter = Fragment::plain("x");
-    for _ in 0..1_000_000 {
+    for _ in 0..200_000 {
         buffer.insert(&letter, Kind::Type);
     }
-    assert_eq!(buffer.cursor, 1_000_000);
-    for _ in 0..100_000 {
+    assert_eq!(buffer.cursor, 200_000);
+    for _ in 0..50_000 {
         buffer.delete(Move::Left);
     }
-    assert_eq!(buffer.text.len(), 900_000);
+    assert_eq!(buffer.text.len(), 150_000);
 }
 
 #[derive(Debug, Clone)]

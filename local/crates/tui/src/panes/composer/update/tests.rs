@@ -324,13 +324,14 @@ fn a_long_draft_is_a_block() {
 }
 
 #[test]
-fn a_megabyte_of_keys_without_paste_marks_is_taken() {
+fn many_keys_without_paste_marks_are_taken() {
     let mut composer = composer(&[]);
+    press(&mut composer, "/");
     let key = typing::keys("x")[0];
-    for _ in 0..200_000 {
+    for _ in 0..100_000 {
         composer.update(ComposerMsg::Key(key));
     }
-    assert_eq!(composer.buffer.cursor(), 200_000);
+    assert_eq!(composer.buffer.cursor(), 100_001);
     assert_eq!(composer.height(80, 20), 20);
 }
 
