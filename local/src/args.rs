@@ -2,15 +2,21 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, error::ErrorKind};
+
+pub(crate) use self::remote::*;
+
+mod remote;
 
 /// A coding agent that runs where the code is.
 #[derive(Debug, Parser)]
 #[command(name = "reasonix", bin_name = "reasonix", version = VERSION, max_term_width = 100, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// What to do; the screen when absent.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) screen: ScreenArgs,
     #[command(flatten)]
     pub(crate) global: Global,
 }
@@ -35,6 +41,57 @@ pub(crate) struct Global {
     pub(crate) verbose: u8,
 }
 
+/// What the screen is opened with, where no command is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct ScreenArgs {
+    /// A task to begin with, of at least two words; it waits in the composer to be sent.
+    pub(crate) task: Option<String>,
+    /// Work on this host: a configured name, an ssh_config alias or user@host:port, and the workspace there.
+    #[arg(long, value_name = "HOST[:WORKSPACE]")]
+    pub(crate) remote: Option<String>,
+    /// Forward a port or socket of this machine to one seen from the host, while connected.
+    #[arg(
+        short = 'L',
+        long = "forward",
+        value_name = "[BIND:]PORT:HOST:PORT",
+        requires = "remote"
+    )]
+    pub(crate) forwards: Vec<String>,
+    /// Work in this folder instead of the current one.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "remote")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The model: provider/model, a provider or a model.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What may be done without asking.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<PermissionMode>,
+}
+
+impl Cli {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What is wrong with it, or the help that was asked for.
+    pub(crate) fn read(arguments: &[std::ffi::OsString]) -> Result<Self, clap::Error> {
+        let cli = Self::try_parse_from(arguments)?;
+        let refuse = |kind, message: String| Err(Self::command().error(kind, message));
+        let screen = &cli.screen;
+        if cli.command.is_some() && *screen != ScreenArgs::default() {
+            let message = "options of the screen stand before a command: write options after the command";
+            return refuse(ErrorKind::ArgumentConflict, message.to_owned());
+        }
+        match &screen.task {
+            // Else a mistyped command would become a task.
+            Some(word) if !word.contains(char::is_whitespace) => refuse(
+                ErrorKind::InvalidSubcommand,
+                format!("'{word}' is no command, and a task has at least two words"),
+            ),
+            _ => Ok(cli),
+        }
+    }
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -44,7 +101,7 @@ pub(crate) enum Command {
     Attach(AttachArgs),
     /// List sessions, the most recently changed first.
     Sessions(SessionsArgs),
-    /// Hosts: add, list, remove, give a key, stop the agent there.
+    /// Hosts: add, show, test and connect to them, look after the agent there.
     #[command(subcommand)]
     Remote(RemoteCommand),
     /// Show the whole way on a throwaway host, without SSH server, key or network.
@@ -60,6 +117,8 @@ pub(crate) enum Command {
     /// The agent's side: copy standard input and output to the daemon's socket.
     #[command(hide = true)]
     Bridge(BridgeArgs),
+    /// Choose a model provider, store its key and see whether it answers.
+    Setup,
     /// Store a provider key here; it is read from standard input or asked for.
     Key(KeyArgs),
     /// Print the help of every command.
@@ -118,6 +177,9 @@ pub(crate) struct AttachArgs {
     /// The host that has it.
     #[arg(long, value_name = "HOST")]
     pub(crate) remote: Option<String>,
+    /// Print text on a terminal too, instead of opening the screen.
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Forward a port or socket of this machine to one seen from the host, while connected.
     #[arg(
         short = 'L',
@@ -160,7 +222,7 @@ impl Command {
             Self::Run(args) => args.output_format != OutputFormat::Text,
             Self::Attach(args) => args.output_format != OutputFormat::Text,
             Self::Sessions(args) => args.json,
-            Self::Remote(RemoteCommand::List(args)) => args.json,
+            Self::Remote(command) => command.prints_json(),
             _ => false,
         }
     }
@@ -175,87 +237,6 @@ pub(crate) enum PermissionMode {
     WorkspaceWrite,
     /// Everything that no rule denies.
     DangerFullAccess,
-}
-
-/// Hosts.
-#[derive(Debug, Subcommand)]
-pub(crate) enum RemoteCommand {
-    /// Add a host to the configuration.
-    Add(RemoteAddArgs),
-    /// List configured hosts.
-    List(RemoteListArgs),
-    /// Remove a host from the configuration; nothing on the host changes.
-    Remove(RemoteHostArg),
-    /// Store a provider key on a host; it is read from standard input or asked for.
-    Key(RemoteKeyArgs),
-    /// Stop the agent on a host; asks when a turn is running.
-    Stop(RemoteStopArgs),
-}
-
-/// Add a host.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RemoteAddArgs {
-    /// What commands will call it.
-    pub(crate) name: String,
-    /// Where it is: host, user@host or user@host:port, or an ssh_config alias.
-    pub(crate) target: String,
-    /// The workspace folder on the host.
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) workspace: Option<String>,
-    /// The private key file to log in with; only its path is stored.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) identity_file: Option<String>,
-    /// A host to go through.
-    #[arg(long, value_name = "HOST")]
-    pub(crate) proxy_jump: Option<String>,
-    /// How the program gets onto the host.
-    #[arg(long, value_name = "HOW")]
-    pub(crate) install: Option<InstallHow>,
-}
-
-/// How the program gets onto a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InstallHow {
-    /// Whatever works.
-    Auto,
-    /// Always from this machine.
-    Upload,
-    /// Not at all; it must be there.
-    Never,
-}
-
-/// List configured hosts.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RemoteListArgs {
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// One host.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RemoteHostArg {
-    /// The configured name.
-    pub(crate) name: String,
-}
-
-/// Store a provider key on a host.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RemoteKeyArgs {
-    /// The host.
-    pub(crate) host: String,
-    /// The key's name, such as DEEPSEEK_API_KEY.
-    pub(crate) name: String,
-}
-
-/// Stop the agent on a host.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RemoteStopArgs {
-    /// The host.
-    pub(crate) host: String,
-    /// Stop even while a turn runs, without asking.
-    #[arg(long)]
-    pub(crate) force: bool,
 }
 
 /// Show the whole way on a throwaway host.

@@ -1,11 +1,11 @@
 //! Questions of the link, asked on the terminal; without one they are refused.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use link::{Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, Prompter, SecretQuestion};
 use stdx::Secret;
 
-use crate::terminal;
+use crate::{exit::Exit, headless::Signals, report::Failure, terminal};
 
 /// Gives who answers: the person at the terminal, or nobody.
 pub(crate) fn prompter() -> Arc<dyn Prompter> {
@@ -13,6 +13,46 @@ pub(crate) fn prompter() -> Arc<dyn Prompter> {
         Arc::new(AtTerminal)
     } else {
         Arc::new(DenyAll)
+    }
+}
+
+/// Passes questions to whoever answers now: the terminal until the screen is there, the screen from then on.
+pub(crate) struct Handover(Mutex<Arc<dyn Prompter>>);
+
+impl Handover {
+    /// Starts with the one who answers first.
+    pub(crate) fn new(first: Arc<dyn Prompter>) -> Self {
+        Self(Mutex::new(first))
+    }
+
+    /// Lets somebody else answer from now on.
+    pub(crate) fn hand_over(&self, next: Arc<dyn Prompter>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+
+    fn now(&self) -> Arc<dyn Prompter> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Prompter for Handover {
+    fn host_key<'a>(&'a self, question: &'a HostKeyQuestion) -> Answer<'a, HostKeyAnswer> {
+        let now = self.now();
+        Box::pin(async move { now.host_key(question).await })
+    }
+
+    fn secret<'a>(&'a self, question: &'a SecretQuestion) -> Answer<'a, Option<Secret>> {
+        let now = self.now();
+        Box::pin(async move { now.secret(question).await })
+    }
+
+    fn confirm<'a>(&'a self, question: &'a str) -> Answer<'a, bool> {
+        let now = self.now();
+        Box::pin(async move { now.confirm(question).await })
+    }
+
+    fn notice(&self, text: &str) {
+        self.now().notice(text);
     }
 }
 
@@ -79,6 +119,69 @@ impl Prompter for AtTerminal {
 async fn on_terminal(text: String) -> Option<String> {
     let answer = stdx::task::blocking(move || terminal::ask(&text)).await?;
     Some(answer.to_ascii_lowercase())
+}
+
+/// Lets a person be asked several things: Ctrl-C ends it, and the terminal is left as it was found.
+pub(crate) async fn with_person<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let mut signals = Signals::new()?;
+    let modes = terminal::Modes::now();
+    tokio::select! {
+        biased;
+        _signal = signals.next() => {
+            // The question may have hidden what is typed.
+            modes.restore();
+            terminal::error("");
+            Err(given_up())
+        }
+        outcome = work => outcome,
+    }
+}
+
+/// Asks for a line; it may be empty.
+pub(crate) async fn line(question: &str) -> Result<String, Failure> {
+    let question = format!("{question}:");
+    stdx::task::blocking(move || terminal::ask(&question))
+        .await
+        .ok_or_else(given_up)
+}
+
+/// Asks for something that is not shown while it is typed.
+pub(crate) async fn hidden(label: &str) -> Result<Secret, Failure> {
+    let label = format!("{label}: ");
+    stdx::task::blocking(move || rpassword::prompt_password(label).ok())
+        .await
+        .map(Secret::new)
+        .ok_or_else(given_up)
+}
+
+/// Asks until something is typed.
+pub(crate) async fn needed(question: &str) -> Result<String, Failure> {
+    loop {
+        let answer = line(question).await?;
+        if !answer.is_empty() {
+            return Ok(answer);
+        }
+    }
+}
+
+/// Asks a question to which an empty line says yes.
+pub(crate) async fn yes(question: &str) -> Result<bool, Failure> {
+    let answer = line(&format!("{question} [Y/n]")).await?;
+    Ok(matches!(answer.to_ascii_lowercase().as_str(), "" | "y" | "yes"))
+}
+
+/// Asks for a line; an empty one means the default.
+pub(crate) async fn or_default(question: &str, default: &str) -> Result<String, Failure> {
+    let answer = line(&format!("{question} [{default}]")).await?;
+    Ok(if answer.is_empty() {
+        default.to_owned()
+    } else {
+        answer
+    })
+}
+
+fn given_up() -> Failure {
+    Failure::new(Exit::Interrupted, "interrupted; nothing more was changed")
 }
 
 /// Makes a host's text safe to show: no control character but line end and tab reaches the terminal, and nothing that

@@ -1,8 +1,8 @@
 //! Opens agents: in this process, or on a host. The only place that puts a link together.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use link::{AgentLink, Link, LocalLink, Patience};
+use link::{AgentLink, Link, LocalLink, Patience, Prompter};
 use remote_agent::Agent;
 use settings::Flag;
 use stdx::task::Scope;
@@ -33,7 +33,7 @@ pub(crate) struct Connected {
     pub(crate) link: AgentLink,
     /// The host's plan; `None` for this machine.
     pub(crate) plan: Option<HostPlan>,
-    agent: Option<std::sync::Arc<Agent>>,
+    agent: Option<Arc<Agent>>,
     scope: Scope,
 }
 
@@ -53,7 +53,7 @@ impl Connected {
 
     /// Reaches the agent that runs on a host; nothing is installed or started there. `None` when none runs.
     pub(crate) async fn to_running(invocation: &Invocation, host: &str) -> Result<Option<Self>, Failure> {
-        let connected = Self::dial(invocation, host, Start::Never).await?;
+        let connected = Self::dial_in_text(invocation, host, Start::Never).await?;
         match connected.link.wait_live(Patience::FirstTry).await {
             Ok(()) => Ok(Some(connected)),
             Err(error) => {
@@ -77,8 +77,8 @@ impl Connected {
             other => Failure::new(Exit::Failed, report::chain(&other)),
         })?;
         let scope = Scope::root("front end");
-        let agent = std::sync::Arc::new(agent);
-        let pipe = std::sync::Arc::clone(&agent);
+        let agent = Arc::new(agent);
+        let pipe = Arc::clone(&agent);
         let link = LocalLink::new(move || pipe.connect(), &scope);
         Ok(Self {
             link: AgentLink::from(link),
@@ -90,7 +90,7 @@ impl Connected {
 
     /// Starts a link to a host and waits until its first attempt has ended.
     async fn remote(invocation: &Invocation, host: &str) -> Result<Self, Failure> {
-        let connected = Self::dial(invocation, host, Start::IfNeeded).await?;
+        let connected = Self::dial_in_text(invocation, host, Start::IfNeeded).await?;
         match connected.link.wait_live(Patience::FirstTry).await {
             Ok(()) => Ok(connected),
             Err(error) => {
@@ -100,29 +100,62 @@ impl Connected {
         }
     }
 
+    /// Starts a link to a host whose questions the screen answers. Nothing is waited for.
+    pub(crate) fn for_screen(
+        invocation: &Invocation,
+        host: &str,
+        prompter: Arc<dyn Prompter>,
+    ) -> Result<Self, Failure> {
+        Self::dial(invocation, host, Start::IfNeeded, prompter)
+    }
+
+    /// Starts a link to a host and says on standard error how it comes up.
+    async fn dial_in_text(invocation: &Invocation, host: &str, start: Start) -> Result<Self, Failure> {
+        let prompter = ask::prompter();
+        let connected = Self::dial(invocation, host, start, Arc::clone(&prompter))?;
+        connected.open_configured_forwards(&prompter).await;
+        // Ends with the scope.
+        drop(connected.scope.spawn(progress::follow(connected.link.clone())));
+        Ok(connected)
+    }
+
     /// Starts a link to a host.
-    async fn dial(invocation: &Invocation, host: &str, start: Start) -> Result<Self, Failure> {
+    fn dial(
+        invocation: &Invocation,
+        host: &str,
+        start: Start,
+        prompter: Arc<dyn Prompter>,
+    ) -> Result<Self, Failure> {
         let loaded = invocation.settings(None, &[])?;
         let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
-        let mut options = plan.link_options(invocation, &loaded, ask::prompter())?;
+        let mut options = plan.link_options(invocation, &loaded, prompter)?;
         if start == Start::Never {
             options.install.install = bootstrap::Install::Attach;
             options.install.workspace = None;
         }
         let scope = Scope::root("front end");
-        let link = Link::open(options, &scope);
-        if let Some(host) = &plan.configured {
-            forwards::configured(host, &link).await;
-        }
-        let link = AgentLink::from(link);
-        // Ends with the scope.
-        drop(scope.spawn(progress::follow(link.clone())));
         Ok(Self {
-            link,
+            link: AgentLink::from(Link::open(options, &scope)),
             plan: Some(plan),
             agent: None,
             scope,
         })
+    }
+
+    /// Opens the forwards that are configured for the host. One that fails is said through `prompter`.
+    pub(crate) async fn open_configured_forwards(&self, prompter: &Arc<dyn Prompter>) {
+        if let (AgentLink::Remote(link), Some(host)) = (&self.link, self.configured()) {
+            forwards::configured(host, link, prompter).await;
+        }
+    }
+
+    fn configured(&self) -> Option<&settings::schema::RemoteHost> {
+        self.plan.as_ref()?.configured.as_ref()
+    }
+
+    /// Gives the scope in which everything of this front end runs.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// Opens forwards that were asked for on the command line; there are none without a host.
@@ -157,7 +190,7 @@ impl Connected {
 }
 
 /// Says whether the only thing that is missing is a running agent.
-fn is_not_running(error: &link::Error) -> bool {
+pub(crate) fn is_not_running(error: &link::Error) -> bool {
     matches!(error.kind(), link::ErrorKind::Bootstrap(error) if matches!(error.kind(), bootstrap::ErrorKind::NotRunning))
 }
 

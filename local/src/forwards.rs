@@ -1,22 +1,23 @@
 //! Port forwards of a host: open while a command is connected, kept over reconnects.
 
+use std::sync::Arc;
+
 use forward::Spec;
-use link::Link;
+use link::{Link, Prompter};
 use settings::schema::{ForwardKind, RemoteHost};
 
 use crate::{
     exit::Exit,
     report::{self, Failure},
-    terminal,
 };
 
 /// Opens what is configured for a host. A rule that fails is named, and the others go on.
-pub(crate) async fn configured(host: &RemoteHost, link: &Link) {
+pub(crate) async fn configured(host: &RemoteHost, link: &Link, prompter: &Arc<dyn Prompter>) {
     for rule in &host.forwards {
         if let Err(failure) = add(&spec_text(rule), link).await {
-            terminal::error(&format!("{}: {}", host.name, failure.message));
+            prompter.notice(&format!("{}: {}", host.name, failure.message));
             if let Some(hint) = failure.hint {
-                terminal::error(&format!("hint: {hint}"));
+                prompter.notice(&format!("hint: {hint}"));
             }
         }
     }
@@ -43,7 +44,7 @@ async fn add(text: &str, link: &Link) -> Result<(), Failure> {
 }
 
 /// Writes a configured rule as the forward crate reads it.
-fn spec_text(rule: &settings::schema::Forward) -> String {
+pub(crate) fn spec_text(rule: &settings::schema::Forward) -> String {
     let kind = match rule.r#type {
         ForwardKind::Local => "L",
         ForwardKind::Remote => "R",

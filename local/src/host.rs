@@ -89,11 +89,7 @@ impl HostPlan {
             .find(|host| host.name == wanted.host)
             .cloned();
         let target = match &configured {
-            Some(host) => Target {
-                user: host.user.clone(),
-                host: host.host.clone().unwrap_or_else(|| host.name.clone()),
-                port: host.port,
-            },
+            Some(host) => target_of(host),
             None => wanted.host.parse().map_err(|error: transport::Error| {
                 Failure::new(Exit::Usage, error.to_string()).maybe_hint(error.hint().map(str::to_owned))
             })?,
@@ -109,6 +105,16 @@ impl HostPlan {
             configured,
             target,
         })
+    }
+
+    /// Takes a host as it is, or would be, configured.
+    pub(crate) fn of(host: RemoteHost) -> Self {
+        Self {
+            name: host.name.clone(),
+            workspace: host.workspace.clone().map(from_home),
+            target: target_of(&host),
+            configured: Some(host),
+        }
     }
 
     /// Gives the workspace, or says that one is needed.
@@ -132,8 +138,6 @@ impl HostPlan {
         loaded: &Loaded,
         prompter: std::sync::Arc<dyn Prompter>,
     ) -> Result<LinkOptions, Failure> {
-        let own = loaded.settings.remote.known_hosts.as_ref();
-        let known_hosts = own.map_or_else(|| invocation.home.join("known_hosts"), PathBuf::from);
         let agent = self.configured.as_ref().map(|host| &host.agent);
         let defaults = Timings::default();
         let timings = Timings {
@@ -157,17 +161,20 @@ impl HostPlan {
                 home: None,
                 workspace: self.workspace.clone(),
             },
-            ssh: ConnectOptions {
-                known_hosts: Some(known_hosts),
-                ..ConnectOptions::default()
-            },
+            ssh: ssh_options(invocation, loaded),
             prompter,
             timings,
             state_dir: Some(invocation.home.join("hosts")),
         })
     }
 
-    fn resolve_options(&self, invocation: &Invocation) -> ResolveOptions {
+    /// Gives what SSH is asked for.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Gives what resolving the host needs to know about this machine.
+    pub(crate) fn resolve_options(&self, invocation: &Invocation) -> ResolveOptions {
         let login = self.configured.as_ref().map(|host| &host.login);
         let use_config = login.is_none_or(|login| login.use_ssh_config);
         let set = |key: &str, value: Option<&String>| value.map(|value| (key.to_owned(), value.clone()));
@@ -203,8 +210,30 @@ impl HostPlan {
     }
 }
 
+fn target_of(host: &RemoteHost) -> Target {
+    Target {
+        user: host.user.clone(),
+        host: host.host.clone().unwrap_or_else(|| host.name.clone()),
+        port: host.port,
+    }
+}
+
+/// Gives the file of host keys that this program writes.
+pub(crate) fn own_known_hosts(invocation: &Invocation, loaded: &Loaded) -> PathBuf {
+    let own = loaded.settings.remote.known_hosts.as_ref();
+    own.map_or_else(|| invocation.home.join("known_hosts"), PathBuf::from)
+}
+
+/// Gives what an SSH connection needs beside the resolved host.
+pub(crate) fn ssh_options(invocation: &Invocation, loaded: &Loaded) -> ConnectOptions {
+    ConnectOptions {
+        known_hosts: Some(own_known_hosts(invocation, loaded)),
+        ..ConnectOptions::default()
+    }
+}
+
 /// Lets a relative workspace begin in the home, as scp(1) does.
-fn from_home(workspace: String) -> String {
+pub(crate) fn from_home(workspace: String) -> String {
     if workspace.starts_with(['/', '~']) {
         workspace
     } else {
@@ -213,7 +242,7 @@ fn from_home(workspace: String) -> String {
 }
 
 /// Says where programs for hosts come from: this very file, or a folder of builds.
-fn artifact_source(invocation: &Invocation) -> Result<bootstrap::ArtifactSource, Failure> {
+pub(crate) fn artifact_source(invocation: &Invocation) -> Result<bootstrap::ArtifactSource, Failure> {
     let own_executable = std::env::current_exe().map_err(|error| {
         Failure::new(
             Exit::Bootstrap,

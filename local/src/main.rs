@@ -5,6 +5,7 @@ mod args;
 mod ask;
 mod commands;
 mod connect;
+mod dial;
 mod exit;
 mod forwards;
 mod headless;
@@ -13,15 +14,15 @@ mod invocation;
 mod logging;
 mod progress;
 mod report;
+mod screen;
+mod setup;
 mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let cli = match args::Cli::try_parse_from(&arguments) {
+    let cli = match args::Cli::read(&arguments) {
         Ok(cli) => cli,
         Err(error) => return report::usage(&error, &arguments),
     };

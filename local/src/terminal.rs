@@ -58,3 +58,25 @@ pub(crate) fn ask(question: &str) -> Option<String> {
         Ok(_) => Some(answer.trim().to_owned()),
     }
 }
+
+/// How the terminal treats what is typed.
+pub(crate) struct Modes(Option<rustix::termios::Termios>);
+
+impl Modes {
+    /// Notes how it is now; nothing where standard input is no terminal.
+    pub(crate) fn now() -> Self {
+        Self(rustix::termios::tcgetattr(io::stdin()).ok())
+    }
+
+    /// Makes it so again.
+    pub(crate) fn restore(&self) {
+        if let Some(modes) = &self.0 {
+            // A terminal that is gone needs nothing.
+            let _gone = rustix::termios::tcsetattr(
+                io::stdin(),
+                rustix::termios::OptionalActions::Now,
+                modes,
+            );
+        }
+    }
+}

@@ -1,17 +1,20 @@
 //! `reasonix attach`: follow a session that runs, and answer its questions.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use link::AgentLink;
+use link::{AgentLink, Patience, Prompter};
 use protocol::{OpenSession, SessionId};
+use tui::Opening;
 
 use crate::{
-    args::AttachArgs,
+    args::{AttachArgs, OutputFormat},
+    ask::{self, Handover},
     connect::Connected,
     exit::Exit,
     headless::{self, Job},
     invocation::Invocation,
     report::Failure,
+    screen::{self, Door, Wanted},
 };
 
 /// Follows a session until its turn ends.
@@ -38,6 +41,52 @@ pub(crate) async fn run(invocation: &Invocation, args: AttachArgs) -> Result<Exi
     let outcome = outcome.await;
     connected.close().await;
     outcome
+}
+
+/// Says whether the screen is opened: on a terminal, unless text or JSON is wanted.
+pub(super) fn opens_screen(invocation: &Invocation, args: &AttachArgs) -> bool {
+    args.output_format == OutputFormat::Text && !args.plain && screen::is_possible(invocation)
+}
+
+/// Opens the screen on a session. A whole id needs no network; the beginning of one is looked up first.
+pub(super) async fn on_screen(invocation: &Invocation, args: AttachArgs) -> Result<Exit, Failure> {
+    let (asking, questions) = tui::questions();
+    let whole: Option<SessionId> = args.session.parse().ok();
+    let terminal = Arc::new(Handover::new(ask::prompter()));
+    let prompter: Arc<dyn Prompter> = terminal.clone();
+    let root = Path::new("/");
+    let connected = match &args.remote {
+        Some(host) => Connected::for_screen(invocation, host, Arc::clone(&prompter))?,
+        None => Connected::open(invocation, None, root, Vec::new()).await?,
+    };
+    let session = match whole {
+        Some(session) => session,
+        None => match looked_up(&connected, &args.session).await {
+            Ok(session) => session,
+            Err(failure) => {
+                connected.close().await;
+                return Err(failure);
+            }
+        },
+    };
+    terminal.hand_over(asking);
+    let wanted = Wanted {
+        remote: args.remote,
+        opening: Opening::Resume(session),
+        draft: String::new(),
+        forwards: args.forwards,
+    };
+    let door = Door {
+        connected,
+        prompter,
+        questions,
+    };
+    door.show(invocation, wanted).await
+}
+
+async fn looked_up(connected: &Connected, wanted: &str) -> Result<SessionId, Failure> {
+    connected.link.wait_live(Patience::FirstTry).await?;
+    find(&connected.link, wanted).await
 }
 
 /// Finds the one session whose id is, or begins with, what was typed.

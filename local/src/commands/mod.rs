@@ -2,6 +2,7 @@
 
 mod attach;
 mod bridge;
+mod chat;
 mod config;
 mod demo;
 mod help_all;
@@ -10,23 +11,23 @@ mod remote;
 mod run;
 mod serve;
 mod sessions;
+mod setup;
 
 use std::process::ExitCode;
 
 use crate::{
-    args::{Cli, Command},
+    args::{Cli, Command, RemoteCommand},
     exit::Exit,
     invocation::Invocation,
     logging,
     report::{self, Failure},
-    terminal,
+    screen, terminal,
 };
 
 /// Runs what the command line says and gives the exit code of the process.
 pub(crate) fn run(cli: Cli) -> ExitCode {
-    let json = cli.command.prints_json();
-    let outcome =
-        Invocation::from_process(cli.global.verbose).and_then(|invocation| pick(cli.command, &invocation));
+    let json = cli.command.as_ref().is_some_and(Command::prints_json);
+    let outcome = Invocation::from_process(cli.global.verbose).and_then(|invocation| pick(cli, &invocation));
     match (outcome, terminal::lost()) {
         (Err(failure), _) => report::fail(&failure, json),
         (Ok(_), Some(why)) => {
@@ -40,19 +41,53 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     }
 }
 
-fn pick(command: Command, invocation: &Invocation) -> Result<Exit, Failure> {
-    // The daemon logs to its own file.
-    if !matches!(&command, Command::Daemon) {
+fn pick(cli: Cli, invocation: &Invocation) -> Result<Exit, Failure> {
+    let Some(command) = cli.command else {
+        return with_screen(invocation, chat::run(invocation, cli.screen));
+    };
+    match command {
+        // The daemon logs to its own file.
+        Command::Daemon => return serve::daemon(invocation),
+        // It leaves nothing behind, not even a log.
+        Command::Demo(args) if demo::opens_screen(invocation, &args) => {
+            return in_runtime(demo::on_screen(invocation));
+        }
+        Command::Attach(args) if attach::opens_screen(invocation, &args) => {
+            return with_screen(invocation, attach::on_screen(invocation, args));
+        }
+        Command::Remote(RemoteCommand::Connect(args)) if remote::connect::opens_screen(invocation, &args) => {
+            return with_screen(invocation, remote::connect::on_screen(invocation, args));
+        }
+        _ => {}
+    }
+    logging::to_stderr(invocation.verbose, invocation.variable("REASONIX_LOG"));
+    plain(command, invocation)
+}
+
+/// Runs a command that opens the screen.
+fn with_screen(
+    invocation: &Invocation,
+    command: impl Future<Output = Result<Exit, Failure>>,
+) -> Result<Exit, Failure> {
+    if screen::is_possible(invocation) {
+        screen::log_to_file(invocation);
+    } else {
         logging::to_stderr(invocation.verbose, invocation.variable("REASONIX_LOG"));
     }
+    in_runtime(command)
+}
+
+/// Runs a command that only prints.
+fn plain(command: Command, invocation: &Invocation) -> Result<Exit, Failure> {
     match command {
         Command::Run(args) => in_runtime(run::run(invocation, args)),
         Command::Attach(args) => in_runtime(attach::run(invocation, args)),
         Command::Sessions(args) => in_runtime(sessions::run(invocation, args)),
         Command::Remote(command) => remote::run(invocation, command),
-        Command::Demo(args) => in_runtime(demo::run(args)),
+        Command::Demo(_) => in_runtime(demo::run()),
         Command::Config(command) => config::run(invocation, &command),
         Command::Serve(args) => in_runtime(serve::run(invocation, args)),
+        Command::Setup => in_runtime(setup::run(invocation)),
         Command::Daemon => serve::daemon(invocation),
         Command::Bridge(args) => in_runtime(bridge::run(invocation, args)),
         Command::Key(args) => key::run(invocation, &args),
@@ -61,7 +96,7 @@ fn pick(command: Command, invocation: &Invocation) -> Result<Exit, Failure> {
 }
 
 /// Runs a command on a fresh runtime.
-fn in_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+pub(crate) fn in_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

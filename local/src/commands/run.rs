@@ -79,7 +79,7 @@ async fn open(
     })
 }
 
-fn preset(mode: PermissionMode) -> Preset {
+pub(super) fn preset(mode: PermissionMode) -> Preset {
     match mode {
         PermissionMode::ReadOnly => Preset::ReadOnly,
         PermissionMode::WorkspaceWrite => Preset::WorkspaceWrite,
@@ -133,7 +133,7 @@ fn piped() -> Result<String, Failure> {
 }
 
 /// Gives the absolute folder to work in.
-fn folder(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+pub(super) fn folder(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let wanted = given.unwrap_or_else(|| PathBuf::from("."));
     wanted.canonicalize().map_err(|error| {
         Failure::new(

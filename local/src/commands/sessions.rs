@@ -1,6 +1,6 @@
 //! `reasonix sessions`: what there is to come back to.
 
-use std::path::Path;
+use std::{io::IsTerminal as _, path::Path};
 
 use protocol::{Phase, SessionInfo};
 
@@ -19,10 +19,17 @@ pub(crate) async fn run(invocation: &Invocation, args: SessionsArgs) -> Result<E
         return Ok(Exit::Success);
     }
     if list.sessions.is_empty() {
-        terminal::line("no sessions yet; `reasonix run \"task\"` starts one");
+        terminal::line("no sessions yet; `reasonix` or `reasonix run \"task\"` starts one");
     }
     for info in &list.sessions {
         terminal::line(&row(info));
+    }
+    if !list.sessions.is_empty() && std::io::stdout().is_terminal() {
+        let host = args
+            .remote
+            .map(|host| format!("--remote {host} "))
+            .unwrap_or_default();
+        terminal::error(&format!("come back to one with: reasonix attach {host}SESSION"));
     }
     Ok(Exit::Success)
 }

@@ -9,6 +9,7 @@ mod hosts;
 mod local_rig;
 mod local_run;
 mod remote;
+mod remote_verbs;
 mod rig;
 mod secrets;
 mod serving;

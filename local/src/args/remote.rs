@@ -1,0 +1,175 @@
+//! The arguments of `reasonix remote`.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Hosts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RemoteCommand {
+    /// Add a host to the configuration.
+    Add(RemoteAddArgs),
+    /// List configured hosts.
+    List(RemoteListArgs),
+    /// Show what is configured for a host and what SSH makes of it; nothing is dialled.
+    Show(RemoteShowArgs),
+    /// Go the way to a host step by step and say what is there; nothing on the host changes.
+    Test(RemoteTestArgs),
+    /// Put the agent on a host, start it, and stay connected with the configured forwards.
+    Connect(RemoteConnectArgs),
+    /// Say whether an agent runs on a host, and what it does.
+    Status(RemoteStatusArgs),
+    /// Print the log of the agent on a host.
+    Logs(RemoteLogsArgs),
+    /// Remove a host from the configuration; nothing on the host changes.
+    Remove(RemoteHostArg),
+    /// Store a provider key on a host; it is read from standard input or asked for.
+    Key(RemoteKeyArgs),
+    /// Stop the agent on a host; asks when a turn is running.
+    Stop(RemoteStopArgs),
+}
+
+impl RemoteCommand {
+    /// Says whether a program reads what the command prints.
+    pub(crate) fn prints_json(&self) -> bool {
+        match self {
+            Self::List(args) => args.json,
+            Self::Show(args) => args.json,
+            Self::Test(args) => args.json,
+            Self::Status(args) => args.json,
+            _ => false,
+        }
+    }
+}
+
+/// Add a host.
+///
+/// On a terminal, what is not given is asked for, and the host is looked at before it is written down.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteAddArgs {
+    /// What commands will call it.
+    pub(crate) name: Option<String>,
+    /// Where it is: host, user@host or user@host:port, or an ssh_config alias.
+    pub(crate) target: Option<String>,
+    /// The workspace folder on the host.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<String>,
+    /// The private key file to log in with; only its path is stored.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity_file: Option<String>,
+    /// A host to go through.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) proxy_jump: Option<String>,
+    /// How the program gets onto the host.
+    #[arg(long, value_name = "HOW")]
+    pub(crate) install: Option<InstallHow>,
+    /// Do not look at the host before writing it down.
+    #[arg(long)]
+    pub(crate) no_check: bool,
+}
+
+/// How the program gets onto a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InstallHow {
+    /// Whatever works.
+    Auto,
+    /// Always from this machine.
+    Upload,
+    /// Not at all; it must be there.
+    Never,
+}
+
+/// List configured hosts.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// One host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteHostArg {
+    /// The configured name.
+    pub(crate) name: String,
+}
+
+/// Store a provider key on a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteKeyArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// The key's name, such as DEEPSEEK_API_KEY.
+    pub(crate) name: String,
+}
+
+/// Stop the agent on a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteStopArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// Stop even while a turn runs, without asking.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Show a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteShowArgs {
+    /// A configured name, an ssh_config alias or user@host:port.
+    pub(crate) name: String,
+    /// Say where each value comes from, and show defaults too.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print JSON, always with the origins.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Go the way to a host step by step.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = super::EXIT_CODES)]
+pub(crate) struct RemoteTestArgs {
+    /// The host, and the workspace there.
+    #[arg(value_name = "HOST[:WORKSPACE]")]
+    pub(crate) host: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Stay connected to a host.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = super::EXIT_CODES)]
+pub(crate) struct RemoteConnectArgs {
+    /// The host, and the workspace there.
+    #[arg(value_name = "HOST[:WORKSPACE]")]
+    pub(crate) host: String,
+    /// Forward a port or socket of this machine to one seen from the host, while connected.
+    #[arg(short = 'L', long = "forward", value_name = "[BIND:]PORT:HOST:PORT")]
+    pub(crate) forwards: Vec<String>,
+    /// Say in lines what happens instead of opening the screen, until Ctrl-C.
+    #[arg(long)]
+    pub(crate) no_screen: bool,
+}
+
+/// Say whether an agent runs on a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteStatusArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print the log of the agent on a host.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteLogsArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// Go on printing what is added, until Ctrl-C.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// How many of the last lines to print.
+    #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 50)]
+    pub(crate) lines: u32,
+}

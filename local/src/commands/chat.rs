@@ -1,0 +1,60 @@
+//! `reasonix` without a command: the screen, on this machine or on a host.
+
+use std::path::{Path, PathBuf};
+
+use protocol::{OpenSession, SessionId};
+use tui::Opening;
+
+use crate::{
+    args::ScreenArgs,
+    exit::Exit,
+    host::{HostPlan, HostRef},
+    invocation::Invocation,
+    report::Failure,
+    screen::{self, Wanted},
+    setup, terminal,
+};
+
+/// Opens the screen on a new session.
+pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exit, Failure> {
+    let (workspace, project) = match &args.remote {
+        Some(host) => {
+            screen::check(invocation)?;
+            let loaded = invocation.settings(None, &[])?;
+            let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
+            (plan.need_workspace()?, PathBuf::from("/"))
+        }
+        None => {
+            let folder = super::run::folder(args.dir.clone())?;
+            first_start(invocation, &folder).await?;
+            (folder.display().to_string(), folder)
+        }
+    };
+    let wanted = Wanted {
+        remote: args.remote,
+        opening: Opening::New(OpenSession {
+            session: SessionId::fresh(),
+            workspace: Some(workspace),
+            model: args.model,
+            preset: args.permission_mode.map(super::run::preset),
+        }),
+        draft: args.task.unwrap_or_default(),
+        forwards: args.forwards,
+    };
+    screen::open(invocation, &project, wanted).await
+}
+
+/// Makes sure that there can be a screen, and leads to a model where none was ever configured.
+async fn first_start(invocation: &Invocation, folder: &Path) -> Result<(), Failure> {
+    // Read quietly: opening the agent says what there is to say.
+    let loaded = settings::load(&invocation.sources(Some(folder), &[]))?;
+    let is_first = setup::is_needed(invocation, &loaded)?;
+    if is_first && !terminal::can_ask() {
+        return Err(setup::unattended());
+    }
+    screen::check(invocation)?;
+    if is_first {
+        setup::run(invocation).await?;
+    }
+    Ok(())
+}
