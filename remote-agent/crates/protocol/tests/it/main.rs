@@ -5,5 +5,6 @@ mod decode;
 mod fold;
 mod golden;
 mod limits;
+mod meter;
 mod samples;
 mod unknown;
