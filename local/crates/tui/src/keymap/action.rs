@@ -19,22 +19,29 @@ pub(crate) enum Action {
     Redraw,
     /// Opens the help.
     Help,
-    /// Scrolls the transcript up by a line.
-    LineUp,
-    /// Scrolls the transcript down by a line.
-    LineDown,
-    /// Scrolls the transcript up by a page.
-    PageUp,
-    /// Scrolls the transcript down by a page.
-    PageDown,
-    /// Scrolls the transcript to its start.
-    Top,
-    /// Scrolls the transcript to its end, and follows it.
-    Bottom,
+    /// Scrolls the transcript.
+    Scroll(Scroll),
     /// Shows or hides what the model thought.
     ToggleReasoning,
     /// Shows long output whole or shortened.
     ToggleOutput,
+}
+
+/// Where the transcript is scrolled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Scroll {
+    /// Up by a line.
+    LineUp,
+    /// Down by a line.
+    LineDown,
+    /// Up by a page.
+    PageUp,
+    /// Down by a page.
+    PageDown,
+    /// To its start.
+    Top,
+    /// To its end, where it follows what comes.
+    Bottom,
 }
 
 /// What a key does to the text in the composer.

@@ -5,6 +5,7 @@ use super::{
     action::{
         Action, Edit, ListKey,
         Move::{BlankLeft, End, Left, LineEnd, LineStart, Right, Start, WordLeft, WordRight},
+        Scroll,
     },
 };
 
@@ -51,27 +52,37 @@ pub(super) const SCREEN: &[Binding<Action>] = &[
     screen(
         Context::Main,
         &["shift+up"],
-        Action::LineUp,
+        Action::Scroll(Scroll::LineUp),
         "Scroll up by a line",
     ),
     screen(
         Context::Main,
         &["shift+down"],
-        Action::LineDown,
+        Action::Scroll(Scroll::LineDown),
         "Scroll down by a line",
     ),
-    screen(Context::Main, &["pgup"], Action::PageUp, "Scroll up"),
-    screen(Context::Main, &["pgdn"], Action::PageDown, "Scroll down"),
+    screen(
+        Context::Main,
+        &["pgup"],
+        Action::Scroll(Scroll::PageUp),
+        "Scroll up",
+    ),
+    screen(
+        Context::Main,
+        &["pgdn"],
+        Action::Scroll(Scroll::PageDown),
+        "Scroll down",
+    ),
     screen(
         Context::Main,
         &["ctrl+home"],
-        Action::Top,
+        Action::Scroll(Scroll::Top),
         "Start of the transcript",
     ),
     screen(
         Context::Main,
         &["ctrl+end"],
-        Action::Bottom,
+        Action::Scroll(Scroll::Bottom),
         "End of the transcript",
     ),
     screen(

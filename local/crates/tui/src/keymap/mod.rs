@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 pub(crate) use self::{
-    action::{Action, Edit, ListKey, Move},
+    action::{Action, Edit, ListKey, Move, Scroll},
     key::Key,
 };
 

@@ -6,7 +6,7 @@ use super::{commands, decisions, open};
 use crate::{
     effects::Effect,
     interrupt::{Situation, Step},
-    keymap::{Action, Context},
+    keymap::{Action, Context, Scroll},
     model::Model,
     overlays::{Confirm, Decision, Overlay, help::Help},
     panes::{
@@ -93,10 +93,12 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             open(model, Overlay::Help(Help::new()));
             return Vec::new();
         }
-        Action::PageUp => TranscriptMsg::PageUp,
-        Action::PageDown => TranscriptMsg::PageDown,
-        Action::Top => TranscriptMsg::Top,
-        Action::Bottom => TranscriptMsg::Bottom,
+        Action::Scroll(Scroll::LineUp) => TranscriptMsg::LineUp,
+        Action::Scroll(Scroll::LineDown) => TranscriptMsg::LineDown,
+        Action::Scroll(Scroll::PageUp) => TranscriptMsg::PageUp,
+        Action::Scroll(Scroll::PageDown) => TranscriptMsg::PageDown,
+        Action::Scroll(Scroll::Top) => TranscriptMsg::Top,
+        Action::Scroll(Scroll::Bottom) => TranscriptMsg::Bottom,
         Action::ToggleReasoning => TranscriptMsg::ToggleReasoning,
         Action::ToggleOutput => TranscriptMsg::ToggleOutput,
     };
