@@ -77,7 +77,9 @@ impl ExitClass {
 }
 
 impl Error {
-    pub(crate) fn new(stage: Stage, host: impl Into<String>, kind: ErrorKind) -> Self {
+    /// Makes a failure, as a link does. Front ends need it to show what they do with one.
+    #[must_use]
+    pub fn new(stage: Stage, host: impl Into<String>, kind: ErrorKind) -> Self {
         Self(Arc::new(Inner {
             stage,
             host: host.into(),

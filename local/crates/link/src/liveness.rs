@@ -16,9 +16,20 @@ pub(crate) struct Liveness {
     silent: Duration,
     heard: u64,
     bytes: u64,
-    /// What is left of the time in which a byte has to come.
-    proof: Option<Duration>,
+    proof: Option<Proof>,
 }
+
+/// What is wanted after a wake-up: an answer, or bytes that keep coming.
+#[derive(Debug)]
+struct Proof {
+    /// What is left of the time.
+    left: Duration,
+    /// Ticks in which bytes prove nothing yet: they came before the sleep and lay in the socket.
+    stale: u32,
+}
+
+/// The tick that found the wake-up, and the one after it.
+const STALE: u32 = 2;
 
 /// What ever came.
 #[derive(Debug, Clone, Copy)]
@@ -61,9 +72,12 @@ impl Liveness {
         self.proof = None;
     }
 
-    /// Wants a byte within the grace after a wake-up.
+    /// Wants a sign of life within the grace after a wake-up.
     pub(crate) fn prove(&mut self) {
-        self.proof = Some(self.timings.wake_grace);
+        self.proof = Some(Proof {
+            left: self.timings.wake_grace,
+            stale: STALE,
+        });
     }
 
     /// Counts one tick; `passed` is the time since the last one.
@@ -76,15 +90,19 @@ impl Liveness {
         if signs.bytes != self.bytes {
             self.bytes = signs.bytes;
             self.silent = Duration::ZERO;
-            self.proof = None;
+            self.proof.take_if(|proof| proof.stale == 0);
         }
         if signs.heard != self.heard {
             self.heard = signs.heard;
             self.unheard = Duration::ZERO;
         }
-        if let Some(left) = &mut self.proof {
-            *left = left.saturating_sub(passed);
-            if left.is_zero() {
+        if let Some(proof) = &mut self.proof {
+            // The time of the tick that found the wake-up passed before it.
+            if proof.stale < STALE {
+                proof.left = proof.left.saturating_sub(passed);
+            }
+            proof.stale = proof.stale.saturating_sub(1);
+            if proof.left.is_zero() {
                 return Verdict::Dead;
             }
         }
@@ -193,13 +211,27 @@ mod tests {
     }
 
     #[test]
-    fn after_a_wake_up_a_byte_has_to_come_soon() {
-        let mut liveness = Liveness::new(Timings::default(), nothing());
-        liveness.prove();
-        assert_eq!(run(&mut liveness, 3, |_| nothing()), [(3, Verdict::Dead)]);
-        let mut liveness = Liveness::new(Timings::default(), nothing());
-        liveness.prove();
-        assert_eq!(run(&mut liveness, 19, |_| Signs { bytes: 1, heard: 0 }), []);
+    fn after_a_wake_up_an_answer_or_more_bytes_have_to_come_soon() {
+        let woken = || {
+            let mut liveness = Liveness::new(Timings::default(), nothing());
+            liveness.prove();
+            liveness
+        };
+        let dead = [(4, Verdict::Dead)];
+        assert_eq!(run(&mut woken(), 4, |_| nothing()), dead);
+        let lay_in_the_socket = |tick: u32| Signs {
+            bytes: u64::from(tick.min(2)),
+            heard: 0,
+        };
+        assert_eq!(run(&mut woken(), 4, lay_in_the_socket), dead);
+        let keep_coming = |tick: u32| Signs {
+            bytes: u64::from(tick.min(3)),
+            heard: 0,
+        };
+        assert_eq!(run(&mut woken(), 19, keep_coming), []);
+        let mut answered = woken();
+        answered.pong();
+        assert_eq!(run(&mut answered, 19, |_| nothing()), []);
     }
 
     #[test]
