@@ -134,8 +134,8 @@ fn options(invocation: &Invocation, wanted: &Wanted) -> TuiOptions {
 /// Gives the command that comes back to a session whose id is appended.
 fn way_back(remote: Option<&str>) -> String {
     match remote.map(crate::host::HostRef::parse) {
-        Some(Ok(host)) => format!("reasonix attach --remote {} ", host.host),
-        _ => "reasonix attach ".to_owned(),
+        Some(Ok(host)) => format!("reasonix attach --remote {}", host.host),
+        _ => "reasonix attach".to_owned(),
     }
 }
 
@@ -156,7 +156,7 @@ fn ended(ending: Ending, remote: Option<&str>) -> Result<Exit, Failure> {
             _ => "",
         };
         terminal::error(&format!(
-            "session {session}{goes_on}; come back with: {}{session}",
+            "session {session}{goes_on}; come back with: {} {session}",
             way_back(remote)
         ));
     }
@@ -173,11 +173,11 @@ mod tests {
 
     #[test]
     fn the_way_back_names_the_host_without_its_workspace() {
-        assert_eq!(way_back(None), "reasonix attach ");
-        assert_eq!(way_back(Some("box:~/w")), "reasonix attach --remote box ");
+        assert_eq!(way_back(None), "reasonix attach");
+        assert_eq!(way_back(Some("box:~/w")), "reasonix attach --remote box");
         assert_eq!(
             way_back(Some("me@h:2222:/w")),
-            "reasonix attach --remote me@h:2222 "
+            "reasonix attach --remote me@h:2222"
         );
     }
 

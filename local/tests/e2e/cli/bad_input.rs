@@ -19,6 +19,25 @@ const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
 /// Command lines that are refused.
 const WRONG: &[Row<'_>] = &[
     (&["bogus"], 2, &["'bogus'", "Usage:", "--help"]),
+    (&[], 2, &["needs a terminal", "hint: ", "reasonix run"]),
+    (&["fix the tests"], 2, &["needs a terminal", "hint: "]),
+    (&["--remote", "box:/w"], 2, &["needs a terminal", "hint: "]),
+    (&["--dir", "gone"], 2, &["gone", "--dir", "hint: "]),
+    (
+        &["--remote", "box", "sessions"],
+        2,
+        &["options after the command", "Usage:"],
+    ),
+    (&["setup"], 2, &["nobody can be asked", "hint: "]),
+    (&["remote", "add"], 2, &["nobody can be asked", "hint: "]),
+    (&["remote", "add", "a"], 2, &["nobody can be asked", "hint: "]),
+    (&["remote", "show", ""], 2, &["\"\"", "hint: "]),
+    (&["remote", "test", ":x"], 2, &["\":x\"", "hint: "]),
+    (
+        &["remote", "logs", "box", "-n", "many"],
+        2,
+        &["--lines", "'many'"],
+    ),
     (&["run", "--bogus", "x"], 2, &["'--bogus'", "Usage:"]),
     (&["run"], 2, &["no task", "hint: "]),
     (&["run", " \n"], 2, &["no task", "hint: "]),

@@ -145,7 +145,7 @@ async fn a_resumed_session_takes_a_stricter_preset() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_has_help_and_running_ones_name_exit_codes() {
     let rig = LocalRig::new(Scenario::new()).await;
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 22] = [
         &[],
         &["run"],
         &["attach"],
@@ -156,6 +156,12 @@ async fn every_command_has_help_and_running_ones_name_exit_codes() {
         &["remote", "remove"],
         &["remote", "key"],
         &["remote", "stop"],
+        &["remote", "show"],
+        &["remote", "test"],
+        &["remote", "connect"],
+        &["remote", "status"],
+        &["remote", "logs"],
+        &["setup"],
         &["demo"],
         &["config"],
         &["config", "explain"],
