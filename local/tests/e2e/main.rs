@@ -15,3 +15,4 @@ mod secrets;
 mod serving;
 mod trust;
 mod upload;
+mod wake;
