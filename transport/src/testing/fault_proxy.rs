@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -34,6 +34,8 @@ struct Shared {
     target: Mutex<SocketAddr>,
     /// Bytes from clients that still pass before everything is cut; negative means no such limit.
     allowance: AtomicI64,
+    /// Bytes a second and connection from clients; 0 means no such limit.
+    pace: AtomicU64,
     black_hole: watch::Sender<bool>,
     /// Cancelled to cut the connections that exist now; replaced for those that come.
     current: Mutex<Faults>,
@@ -58,6 +60,7 @@ impl FaultProxy {
         let shared = Arc::new(Shared {
             target: Mutex::new(target),
             allowance: AtomicI64::new(-1),
+            pace: AtomicU64::new(0),
             black_hole: watch::Sender::new(false),
             current: Mutex::default(),
             connections: watch::Sender::new(0),
@@ -92,6 +95,13 @@ impl FaultProxy {
         self.shared.allowance.store(i64::from(bytes), Ordering::SeqCst);
     }
 
+    /// Lets bytes from clients pass at this pace from now on, so that what a host has and what was sent stay close.
+    pub fn pace(&self, bytes_a_second: u32) {
+        self.shared
+            .pace
+            .store(u64::from(bytes_a_second), Ordering::SeqCst);
+    }
+
     /// Ends the direction from server to client of every connection; the other direction goes on.
     pub fn half_close(&self) {
         let mut current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,6 +118,7 @@ impl FaultProxy {
     pub fn restore(&self) {
         self.black_hole(false);
         self.shared.allowance.store(-1, Ordering::SeqCst);
+        self.pace(0);
     }
 
     /// Gives how many connections were accepted so far.
@@ -140,6 +151,16 @@ impl Shared {
         {
             Ok(left) => usize::try_from(left).map_or(wanted, |left| left.min(wanted)),
             Err(_unlimited) => wanted,
+        }
+    }
+}
+
+impl Shared {
+    /// Takes the time that a client's bytes need.
+    async fn take_time(&self, bytes: usize) {
+        let micros = (bytes as u64 * 1_000_000).checked_div(self.pace.load(Ordering::SeqCst));
+        if let Some(micros) = micros {
+            tokio::time::sleep(Duration::from_micros(micros)).await;
         }
     }
 }
@@ -188,19 +209,13 @@ async fn serve(client: TcpStream, shared: &Shared, faults: &Faults) {
     drop((client.set_nodelay(true), server.set_nodelay(true)));
     let (client_read, client_write) = client.into_split();
     let (server_read, server_write) = server.into_split();
-    let up = copy(
-        client_read,
-        server_write,
-        shared,
-        CancellationToken::new(),
-        |read| shared.allowed(read),
-    );
+    let up = copy(client_read, server_write, shared, CancellationToken::new(), true);
     let down = copy(
         server_read,
         client_write,
         shared,
         faults.half_close.clone(),
-        |read| read,
+        false,
     );
     tokio::join!(up, down);
 }
@@ -210,8 +225,9 @@ async fn copy(
     mut to: OwnedWriteHalf,
     shared: &Shared,
     half_close: CancellationToken,
-    allowed: impl Fn(usize) -> usize,
+    is_up: bool,
 ) {
+    let allowed = |read| if is_up { shared.allowed(read) } else { read };
     let mut black_hole = shared.black_hole.subscribe();
     let mut buffer = vec![0; 32 * 1024];
     let forward = async {
@@ -228,6 +244,9 @@ async fn copy(
                         || to.write_all(&buffer[..passes]).await.is_err()
                     {
                         return;
+                    }
+                    if is_up {
+                        shared.take_time(passes).await;
                     }
                     if passes < count {
                         shared.cut();
