@@ -212,19 +212,21 @@ impl Transcript {
             Event::Turn(event) => {
                 let Some(turn) = turn_of(event) else { return };
                 self.reconcile(snapshot, Touched::Turn(turn));
-                if let TurnEvent::Ended { usage, .. } = event {
-                    self.set_usage(turn, *usage);
+                match event {
+                    TurnEvent::Ended { usage, .. } => self.set_usage(turn, *usage),
+                    // A message is known by its number alone.
+                    TurnEvent::Partial { item, .. } | TurnEvent::Assistant { item, .. } => {
+                        self.refresh_message(snapshot, *item);
+                    }
+                    _ => {}
                 }
             }
             Event::Tool(ToolEvent::Started { call, .. } | ToolEvent::Finished { call, .. }) => {
                 self.refresh_call(snapshot, call);
             }
             Event::Prompt(PromptEvent::Opened { prompt }) => self.refresh_call(snapshot, &prompt.call),
-            Event::Prompt(_) => {
-                if let Some(turn) = snapshot.phase.turn() {
-                    self.reconcile(snapshot, Touched::Turn(turn));
-                }
-            }
+            // It does not say which call it was about.
+            Event::Prompt(_) => self.reconcile(snapshot, Touched::All),
             Event::Tool(ToolEvent::Unknown) | Event::Session(_) | Event::Unknown => {}
         }
     }
@@ -235,6 +237,13 @@ impl Transcript {
                 return;
             }
         }
+    }
+
+    fn refresh_message(&mut self, snapshot: &Snapshot, wanted: u64) {
+        self.refresh(
+            snapshot,
+            |item| matches!(item, Item::Assistant { id, .. } if *id == wanted),
+        );
     }
 
     fn refresh_call(&mut self, snapshot: &Snapshot, wanted: &str) {
@@ -345,7 +354,8 @@ impl Transcript {
         let shown = self.cells.iter_mut().rev().filter(|cell| !cell.is_own());
         for (cell, item) in shown.zip(snapshot.items.iter().rev()) {
             match touched {
-                Touched::Turn(turn) if item.turn() < Some(turn) => return,
+                // The items are in the order of turns.
+                Touched::Turn(turn) if item.turn().is_some_and(|of| of < turn) => return,
                 Touched::Turn(turn) if item.turn() != Some(turn) => {}
                 Touched::Turn(_) | Touched::All => cell.take_over(item, Some(snapshot)),
             }

@@ -286,3 +286,18 @@ fn the_newest_answer_is_given_in_full() {
     shown.pane.replace(&Snapshot::empty(SessionId::fresh()));
     assert_eq!(shown.pane.last_answer(), None);
 }
+
+#[test]
+fn a_message_is_known_by_its_number_alone() {
+    let mut shown = Shown::of(40, 10, vec![answer(1, 7, "old", ""), user(2, "next")]);
+    shown.turn(TurnEvent::Assistant {
+        turn: TurnId(2),
+        item: 7,
+        text: "new".to_owned(),
+        reasoning: String::new(),
+        calls: Vec::new(),
+        usage: None,
+        cost: None,
+    });
+    assert_eq!(shown.screen(), "new\n\n› next");
+}
