@@ -9,7 +9,7 @@ use settings::{
 };
 use transport::{ConnectOptions, ResolveOptions, Target};
 
-use crate::{exit::Exit, invocation::Invocation, report::Failure};
+use crate::{exit::Exit, invocation::Invocation, report::Failure, stored_secrets::Stored};
 
 /// A host and a workspace as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,6 +149,10 @@ impl HostPlan {
             Some(Install::Upload) => bootstrap::Install::Upload,
             Some(Install::Never) => bootstrap::Install::Never,
             _ => bootstrap::Install::Auto,
+        };
+        let prompter = match &self.configured {
+            Some(host) => Stored::before(prompter, host, invocation.home.join(".env")),
+            None => prompter,
         };
         Ok(LinkOptions {
             host: Host::Named {

@@ -16,6 +16,7 @@ mod progress;
 mod report;
 mod screen;
 mod setup;
+mod stored_secrets;
 mod terminal;
 
 use std::process::ExitCode;
