@@ -1,6 +1,7 @@
 //! The whole program: real binary, real sshd, real agent, scripted model, hermetic homes.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod alone;
 mod cases;
 mod cli;
 mod crash;
@@ -11,6 +12,7 @@ mod local_run;
 mod remote;
 mod remote_verbs;
 mod rig;
+mod screen;
 mod secrets;
 mod serving;
 mod trust;
