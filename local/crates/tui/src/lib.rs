@@ -29,6 +29,8 @@ mod session_task;
 mod signals;
 mod slash;
 mod terminal;
+#[cfg(test)]
+mod testing;
 mod theme;
 mod update;
 mod view;

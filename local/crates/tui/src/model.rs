@@ -57,6 +57,8 @@ pub(crate) struct Screen {
     pub(crate) theme: Theme,
     /// Columns and rows.
     pub(crate) size: (u16, u16),
+    /// The room of the transcript, columns and rows, once it was told.
+    pub(crate) room: Option<(u16, u16)>,
     /// The monotonic time of what is being handled.
     pub(crate) now: Instant,
     /// When this screen began, for what moves.
@@ -96,6 +98,7 @@ impl Model {
             screen: Screen {
                 theme: Theme::new(options.appearance),
                 size,
+                room: None,
                 now,
                 since: now,
                 mouse: options.mouse,

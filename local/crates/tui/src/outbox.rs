@@ -23,6 +23,8 @@ const REMEMBERED: usize = 256;
 pub(crate) struct Outbox {
     entries: VecDeque<Entry>,
     ours: VecDeque<CommandId>,
+    /// Whether what waits differs from what was shown last.
+    changed: bool,
 }
 
 #[derive(Debug)]
@@ -60,6 +62,7 @@ impl Outbox {
             self.ours.pop_front();
         }
         self.ours.push_back(id);
+        self.changed = true;
         self.entries.push_back(Entry {
             session,
             request: CommandRequest { id, command },
@@ -77,6 +80,7 @@ impl Outbox {
             if entry.state == State::Waiting && !(is_submit && submit_ahead) {
                 entry.state = State::Sent;
                 ready.push(entry.request.clone());
+                self.changed = true;
             }
             submit_ahead |= is_submit && entry.state == State::Sent;
         }
@@ -88,6 +92,7 @@ impl Outbox {
         let Some(index) = self.entries.iter().position(|entry| entry.request.id == id) else {
             return Delivery::Unknown;
         };
+        self.changed = true;
         let entry = &mut self.entries[index];
         match result {
             Ok(receipt) => {
@@ -107,15 +112,27 @@ impl Outbox {
 
     /// Notes that the events up to number `at` of a session are folded in.
     pub(crate) fn folded(&mut self, session: SessionId, at: u64) {
-        self.entries.retain(|entry| {
-            entry.session != session || !matches!(entry.state, State::Confirmed { at: event } if event <= at)
-        });
+        let done = |entry: &Entry| {
+            entry.session == session && matches!(entry.state, State::Confirmed { at: event } if event <= at)
+        };
+        self.remove(done);
     }
 
     /// Notes that an event names a command: it has arrived, whatever became of its receipt. A receipt that is still
     /// under way finds nothing here, which is fine.
     pub(crate) fn arrived(&mut self, id: CommandId) {
-        self.entries.retain(|entry| entry.request.id != id);
+        self.remove(|entry| entry.request.id == id);
+    }
+
+    fn remove(&mut self, is_done: impl Fn(&Entry) -> bool) {
+        let before = self.entries.len();
+        self.entries.retain(|entry| !is_done(entry));
+        self.changed |= self.entries.len() != before;
+    }
+
+    /// Says once after each change that what waits is to be shown anew.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// Says whether a command is one of this screen.
@@ -135,12 +152,6 @@ impl Outbox {
             is_submit(&entry.request.command) && !matches!(entry.state, State::Confirmed { .. })
         };
         self.entries.iter().filter(without).count()
-    }
-
-    /// Says whether something waits to be sent to a session.
-    pub(crate) fn is_waiting(&self, session: SessionId) -> bool {
-        let mut entries = self.entries.iter();
-        entries.any(|entry| entry.session == session && entry.state == State::Waiting)
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     };
     effects.extend(flush(model));
     effects.extend(want_older(model));
+    fit(model);
     effects
 }
 
@@ -61,11 +62,20 @@ fn resize(model: &mut Model, size: (u16, u16)) {
     model.screen.size = size;
     // The result is nothing: a new width sends nothing.
     drop(model.composer.update(ComposerMsg::Width(size.0)));
+    fit(model);
+}
+
+/// Gives the transcript the room that composer, dialogs and link leave.
+fn fit(model: &mut Model) {
     let area = crate::view::transcript_area(model);
-    model.transcript.update(TranscriptMsg::Resize {
-        width: area.width,
-        height: area.height,
-    });
+    let room = (area.width, area.height);
+    if model.screen.room != Some(room) {
+        model.screen.room = Some(room);
+        model.transcript.update(TranscriptMsg::Resize {
+            width: area.width,
+            height: area.height,
+        });
+    }
 }
 
 /// Asks for the shown session.
@@ -82,7 +92,9 @@ fn flush(model: &mut Model) -> Vec<Effect> {
         let ready = model.outbox.ready(session).into_iter();
         effects.extend(ready.map(|request| Effect::Send(session, request)));
     }
-    model.transcript.set_queued(&model.outbox.queued(session));
+    if model.outbox.take_changed() {
+        model.transcript.set_queued(&model.outbox.queued(session));
+    }
     effects
 }
 
@@ -117,10 +129,7 @@ fn finished(model: &mut Model, done: Done) -> Vec<Effect> {
             model.outbox.folded(session, at);
             Vec::new()
         }
-        Done::Sessions(Ok(sessions)) => {
-            decisions::pick(model, &sessions);
-            Vec::new()
-        }
+        Done::Sessions(Ok(sessions)) => decisions::pick(model, &sessions),
         Done::Sessions(Err(error)) => {
             model.notice(
                 Level::Error,
@@ -168,3 +177,8 @@ fn open(model: &mut Model, overlay: Overlay) {
     let now = model.screen.now;
     model.overlays.push(overlay, now);
 }
+
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,10 @@ impl Approval {
     }
 
     pub(crate) fn view(&self, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+        self.dialog().view(&self.scroll, theme, area, buffer);
+    }
+
+    pub(crate) fn dialog(&self) -> Dialog {
         let prompt = &self.prompt;
         let title = format!("May {} run?", prompt.tool);
         let mut dialog = Dialog::new(&title, Role::Warning).quote(Role::Text, &prompt.subject);
@@ -51,9 +55,6 @@ impl Approval {
             let scope = richtext::truncate(&scope, 48);
             dialog = dialog.key("a", &format!("for this session: {scope}"));
         }
-        dialog
-            .key("n", "no")
-            .key("Ctrl-C", "stop the turn")
-            .view(&self.scroll, theme, area, buffer);
+        dialog.key("n", "no").key("Ctrl-C", "stop the turn")
     }
 }

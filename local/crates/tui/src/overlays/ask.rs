@@ -148,7 +148,20 @@ impl Ask {
         OverlayOutcome::Open
     }
 
-    fn dialog(&self, question: &Question) -> Dialog {
+    /// Gives the dialog with an empty field where there is one.
+    pub(crate) fn dialog(&self) -> Dialog {
+        let Some(question) = self.question() else {
+            return Dialog::new("", Role::Accent);
+        };
+        let dialog = self.question_dialog(question);
+        if self.takes_words() {
+            dialog.quote(Role::Text, " ")
+        } else {
+            dialog
+        }
+    }
+
+    fn question_dialog(&self, question: &Question) -> Dialog {
         let count = self.prompt.kind.questions().len();
         let title = match count {
             1 => question.header.clone(),
@@ -184,7 +197,7 @@ impl Ask {
 
     pub(crate) fn view(&self, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
         let question = self.question()?;
-        let dialog = self.dialog(question);
+        let dialog = self.question_dialog(question);
         if !self.takes_words() {
             dialog.view(&self.scroll, theme, area, buffer);
             return None;

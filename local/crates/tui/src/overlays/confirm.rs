@@ -91,10 +91,13 @@ impl Confirm {
     }
 
     pub(crate) fn view(&self, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+        self.dialog().view(&self.scroll, theme, area, buffer);
+    }
+
+    pub(crate) fn dialog(&self) -> Dialog {
         Dialog::new(&self.title, Role::Warning)
             .say(Role::Text, &self.text)
             .key("y", &self.yes)
             .key("n", "no (also Enter, Esc)")
-            .view(&self.scroll, theme, area, buffer);
     }
 }

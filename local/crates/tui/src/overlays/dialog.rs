@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::{
     buffer::Buffer,
-    layout::{Constraint, Layout, Margin, Rect},
+    layout::{Margin, Rect},
     text::{Line, Span},
     widgets::{Block, BorderType, Clear, Widget as _},
 };
@@ -73,6 +73,14 @@ impl Dialog {
         self
     }
 
+    /// Gives how many rows it wants at a width.
+    pub(crate) fn height(&self, width: u16) -> u16 {
+        let theme = Theme::default();
+        let inside = width.min(MAX_WIDTH).saturating_sub(4);
+        let rows = self.lines(&theme, inside).len() + self.key_lines(&theme, inside).len() + 3;
+        u16::try_from(rows).unwrap_or(u16::MAX)
+    }
+
     /// Draws it at the bottom of the area, and gives where its text is.
     pub(crate) fn view(&self, scroll: &Scroll, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Drawn {
         let width = area.width.min(MAX_WIDTH);
@@ -97,12 +105,15 @@ impl Dialog {
         let inner = frame.inner(Margin::new(2, 1));
         let key_rows = u16::try_from(keys.len()).unwrap_or(u16::MAX).min(inner.height);
         let gap = u16::from(inner.height > key_rows + 1);
-        let [text, _, keys_area] = Layout::vertical([
-            Constraint::Fill(1),
-            Constraint::Length(gap),
-            Constraint::Length(key_rows),
-        ])
-        .areas(inner);
+        let text = Rect {
+            height: inner.height - key_rows - gap,
+            ..inner
+        };
+        let keys_area = Rect {
+            y: inner.bottom() - key_rows,
+            height: key_rows,
+            ..inner
+        };
         let hidden = body.len().saturating_sub(usize::from(text.height));
         scroll.max.set(u16::try_from(hidden).unwrap_or(u16::MAX));
         let skip = usize::from(scroll.at).min(hidden);

@@ -54,6 +54,10 @@ impl Failure {
     }
 
     pub(crate) fn view(&self, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+        self.dialog().view(&self.scroll, theme, area, buffer);
+    }
+
+    pub(crate) fn dialog(&self) -> Dialog {
         let (title, hint, details, causes) = match &self.cause {
             Cause::Link(error) => {
                 let title = format!("No connection to {}", error.host());
@@ -84,10 +88,7 @@ impl Failure {
         if matches!(self.cause, Cause::Session(..)) {
             dialog = dialog.key("n", "new session");
         }
-        dialog
-            .key("q", "quit")
-            .key("o", "stay and read (also Esc)")
-            .view(&self.scroll, theme, area, buffer);
+        dialog.key("q", "quit").key("o", "stay and read (also Esc)")
     }
 }
 

@@ -52,6 +52,10 @@ impl HostKeyDialog {
     }
 
     pub(crate) fn view(&self, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+        self.dialog().view(&self.scroll, theme, area, buffer);
+    }
+
+    pub(crate) fn dialog(&self) -> Dialog {
         let question = &self.question;
         let title = format!("Is this {}?", question.host);
         let role = if question.known_otherwise.is_empty() {
@@ -86,6 +90,5 @@ impl HostKeyDialog {
             .key("r", "trust and remember")
             .key("o", "trust once")
             .key("n", "refuse (also Enter, Esc)")
-            .view(&self.scroll, theme, area, buffer);
     }
 }

@@ -135,6 +135,21 @@ impl Overlay {
         None
     }
 
+    /// Gives how many rows it takes at the bottom of the screen, in the place of the composer; `None` when it covers
+    /// everything.
+    pub(crate) fn height(&self, width: u16) -> Option<u16> {
+        let dialog = match self {
+            Self::Approval(dialog) => dialog.dialog(),
+            Self::Ask(dialog) => dialog.dialog(),
+            Self::HostKey(dialog) => dialog.dialog(),
+            Self::Secret(dialog) => dialog.dialog(),
+            Self::Confirm(dialog) => dialog.dialog(),
+            Self::Failure(dialog) => dialog.dialog(),
+            Self::Sessions(_) | Self::Help(_) => return None,
+        };
+        Some(dialog.height(width))
+    }
+
     /// Says whether nobody waits for its answer any more.
     fn is_moot(&self) -> bool {
         match self {
@@ -162,4 +177,25 @@ impl Overlay {
             _ => None,
         }
     }
+}
+
+#[cfg(test)]
+mod tests;
+
+/// A question for a password, with the end that waits for the answer.
+#[cfg(test)]
+pub(crate) fn sample_secret() -> (
+    crate::Question,
+    tokio::sync::oneshot::Receiver<Option<stdx::Secret>>,
+) {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let question = link::SecretQuestion {
+        kind: link::SecretKind::Password,
+        host: "box".to_owned(),
+        label: "me@box's password: ".to_owned(),
+        instructions: String::new(),
+        echo: false,
+        round: 1,
+    };
+    (crate::Question::Secret(question, sender), receiver)
 }

@@ -65,7 +65,12 @@ impl SecretDialog {
         OverlayOutcome::Closed
     }
 
-    fn dialog(&self) -> Dialog {
+    /// Gives the dialog with an empty field, which takes a row whatever is in it.
+    pub(crate) fn dialog(&self) -> Dialog {
+        self.question_dialog().quote(Role::Text, " ")
+    }
+
+    fn question_dialog(&self) -> Dialog {
         let question = &self.question;
         let host = &question.host;
         let (title, wrong) = match &question.kind {
@@ -114,7 +119,7 @@ impl SecretDialog {
             label: self.label(),
             text: self.shown(),
         };
-        field.view(self.dialog(), &self.scroll, theme, area, buffer)
+        field.view(self.question_dialog(), &self.scroll, theme, area, buffer)
     }
 }
 

@@ -54,7 +54,11 @@ fn copy(model: &mut Model, which: usize) -> Vec<Effect> {
             protocol::Item::Assistant { text, .. } if !text.is_empty() => Some(text),
             _ => None,
         });
-    match answers.skip(which.saturating_sub(1)).map(String::clone).next() {
+    let found = match (which, model.transcript.last_answer()) {
+        (1, Some(text)) => Some(text.to_owned()),
+        _ => answers.skip(which.saturating_sub(1)).map(String::clone).next(),
+    };
+    match found {
         Some(text) => {
             model.notice(Level::Info, "Copied.");
             vec![Effect::Copy(text)]

@@ -135,7 +135,9 @@ fn show(model: &mut Model, session: Session) -> Vec<Effect> {
     model.picks = false;
     model.session = session;
     model.transcript = Transcript::new();
-    super::resize(model, model.screen.size);
+    let queued = model.outbox.queued(model.session.id());
+    model.transcript.set_queued(&queued);
+    model.screen.room = None;
     vec![follow(model)]
 }
 
@@ -170,13 +172,14 @@ pub(super) fn resume(model: &mut Model, session: SessionId) -> Vec<Effect> {
 }
 
 /// Lets the person pick a session.
-pub(super) fn pick(model: &mut Model, sessions: &[SessionInfo]) {
+pub(super) fn pick(model: &mut Model, sessions: &[SessionInfo]) -> Vec<Effect> {
     let rows: Vec<Row<SessionId>> = sessions.iter().map(row).collect();
     if rows.is_empty() {
         model.notice(Level::Info, format!("There are no sessions on {}.", model.host()));
-        return;
+        return do_not_pick(model);
     }
     open(model, Overlay::Sessions(Picker::new("Sessions", rows)));
+    Vec::new()
 }
 
 fn row(info: &SessionInfo) -> Row<SessionId> {
@@ -280,7 +283,7 @@ pub(super) fn leave(model: &mut Model) -> Vec<Effect> {
     let mut left = Vec::new();
     if model.session.snapshot.phase.turn().is_some() {
         left.push(match &model.link.host {
-            Some(host) => format!("A turn is still running. It goes on on {host}."),
+            Some(host) => format!("A turn is still running on {host}, and goes on there."),
             None => "A turn is still running. It is interrupted when this program ends.".to_owned(),
         });
     }

@@ -72,11 +72,13 @@ impl LinkLine {
 
     fn rows(&self, width: u16) -> Vec<String> {
         let width = usize::from(width.max(1));
-        let mut text = self.text.clone();
         if let Some(thousandths) = self.done {
-            text = format!("{text}  {}", bar(thousandths));
+            return vec![
+                richtext::truncate(&self.text, width).into_owned(),
+                richtext::truncate(&bar(thousandths), width).into_owned(),
+            ];
         }
-        let span = Span::raw(text);
+        let span = Span::raw(self.text.as_str());
         let lines = richtext::wrap(
             &[span],
             width,

@@ -290,34 +290,4 @@ pub(crate) fn moves_in(model: &Model) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_are_written_as_people_do() {
-        let check = |currency: &str, micros, expected: &str| {
-            let currency = currency.to_owned();
-            assert_eq!(amount(&Amount { currency, micros }), expected);
-        };
-        check("USD", 0, "$0");
-        check("USD", 1_200, "$0.0012");
-        check("USD", 21_900, "$0.02");
-        check("CNY", 12_345_678, "¥12.34");
-        check("XAU", 2_000_000, "2.00 XAU");
-        assert_eq!(cost(&CostView::default()), None);
-    }
-
-    #[test]
-    fn spans_and_paths_stay_short() {
-        assert_eq!(span_words(Duration::from_millis(59_999)), "59 s");
-        assert_eq!(span_words(Duration::from_secs(61)), "1 min 01 s");
-        assert_eq!(span_words(Duration::from_secs(7_260)), "2 h 01 min");
-        assert_eq!(folder("/srv/app"), "/srv/app");
-        let long = "/home/somebody/projects/customers/big/service";
-        assert_eq!(
-            folder(long),
-            "…/projects/customers/big/service".replace("projects/", "")
-        );
-        assert_eq!(seconds_up(Duration::from_millis(2_001)), 3);
-    }
-}
+mod tests;
