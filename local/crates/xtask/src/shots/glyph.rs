@@ -66,6 +66,11 @@ pub(super) fn is_shape(character: char) -> bool {
     arms(character).is_some() || block(character).is_some() || matches!(character, '╭' | '╮' | '╰' | '╯')
 }
 
+/// Says whether a row of the character looks like one that is drawn wider.
+pub(super) fn stretches(character: char) -> bool {
+    matches!(character, '─' | '━' | '▀' | '▔' | '▁'..='█')
+}
+
 /// Draws a character in a colour.
 pub(super) fn draw(svg: &mut String, character: char, place: Place, colour: &str) {
     let Place { x, y, width, height } = place;

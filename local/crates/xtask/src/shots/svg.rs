@@ -61,14 +61,17 @@ fn place(row: usize, column: usize, columns: usize) -> Place {
     }
 }
 
-/// Splits a line into what is drawn at once: letters of one style without a gap between them, one shape, or one wide
-/// character. Blanks that show nothing are left out.
+/// Splits a line into what is drawn at once: letters of one style without a gap between them, a shape as long as it goes
+/// on, or one wide character. Blanks that show nothing are left out.
 fn runs(cells: &[Cell]) -> Vec<&[Cell]> {
     let mut runs = Vec::new();
     let mut start = 0;
     while start < cells.len() {
         let first = &cells[start];
-        let length = if is_blank(first) || !is_letter(first) {
+        let length = if first.text.chars().all(glyph::stretches) {
+            let same = |cell: &&Cell| cell.text == first.text && cell.style == first.style;
+            cells[start..].iter().take_while(same).count()
+        } else if is_blank(first) || !is_letter(first) {
             1
         } else {
             let end = cells[start..].windows(2).position(|pair| !goes_on(first, pair));
