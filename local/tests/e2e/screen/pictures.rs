@@ -50,6 +50,7 @@ fn steady(text: &str) -> String {
     for unit in [" s ", " s,", " s\u{1b}", " s\n", " s ago"] {
         text = same_digits(&text, unit, '2');
     }
+    text = same_date(&text);
     for (mark, same) in SAME {
         text = same_word(&text, mark, same);
     }
@@ -74,6 +75,19 @@ fn same_digits(text: &str, before: &str, digit: char) -> String {
     parts.join(before)
 }
 
+/// Replaces date and time of day before `UTC`.
+fn same_date(text: &str) -> String {
+    const SAME: &str = "2026-01-31 12:00";
+    let mut parts: Vec<String> = text.split(" UTC").map(str::to_owned).collect();
+    let last = parts.len() - 1;
+    for part in &mut parts[..last] {
+        if let Some(start) = part.len().checked_sub(SAME.len()) {
+            part.replace_range(start.., SAME);
+        }
+    }
+    parts.join(" UTC")
+}
+
 /// Replaces the word behind a mark.
 fn same_word(text: &str, mark: &str, same: &str) -> String {
     let mut parts = text.split(mark);
@@ -90,6 +104,7 @@ fn same_word(text: &str, mark: &str, same: &str) -> String {
 fn what_differs_from_run_to_run_is_replaced_in_place() {
     assert_eq!(steady("⠧ working 7 s · 13 ms"), "⠹ working 2 s · 22 ms");
     assert_eq!(steady("⠧ working 17 s , 3 s ago"), "⠹ working 22 s , 2 s ago");
+    assert_eq!(steady("on 2031-12-24 23:59 UTC"), "on 2026-01-31 12:00 UTC");
     assert_eq!(
         steady("key SHA256:abc+/1 end in reasonix-demo-thZF7V/home"),
         "key SHA256:p2Qp9bWfTlOk3RzCnVdYx7uJhE1sG5mA8iKoLw0NqXc end in reasonix-demo-Xa1b2c/home"
@@ -202,14 +217,18 @@ async fn a_session_on_this_machine_its_help_and_the_others() {
     terminal.see("Esc closes").await;
     keep(&terminal, "help", "reasonix: keys and commands", &places).await;
     terminal
-        .press_until("Escape", "the help closes", |screen| !screen.contains("Esc closes"))
+        .press_until("Escape", "the help closes", |screen| {
+            !screen.contains("Esc closes")
+        })
         .await;
 
     ask(&terminal, "/sessions").await;
     terminal.see("Check the spelling").await;
     keep(&terminal, "sessions", "reasonix: sessions", &places).await;
     terminal
-        .press_until("Escape", "the list closes", |screen| !screen.contains("Esc close"))
+        .press_until("Escape", "the list closes", |screen| {
+            !screen.contains("Esc close")
+        })
         .await;
     terminal.keys(&["C-d"]).await;
     assert_eq!(terminal.exit_code().await, 0);
