@@ -51,31 +51,52 @@ async fn whoever_says_no_is_believed() {
     rig.left_nothing();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_left_whenever_and_however_the_demo_is_left() {
-    for moment in ["at once", "question", "cut"] {
-        for signal in [None, Some(Signal::TERM), Some(Signal::HUP)] {
-            let rig = rig().await;
-            let terminal = open(&rig, 110, 36).await;
-            if moment != "at once" {
-                terminal.see("ready").await;
-                terminal.keys(&["Enter"]).await;
-                terminal.see("May edit_file run?").await;
-            }
-            if moment == "cut" {
-                terminal.answer("May edit_file run?", "y").await;
-                terminal.see("Next try in").await;
-            }
-            match signal {
-                Some(signal) => send_signal(terminal.pid().await, signal),
-                // Clears the text or stops the turn or warns first, so as often as it takes.
-                None => terminal.keys(&["C-c", "C-c", "C-c", "C-c"]).await,
-            }
-            let code = terminal.exit_code().await;
-            let wanted = if signal.is_some() { 130 } else { 0 };
-            assert_eq!(code, wanted, "{moment} {signal:?}\n{}", terminal.screen().await);
-            terminal.assert_restored().await;
-            rig.left_nothing();
+/// When the demo is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Upload,
+    Question,
+    Outage,
+}
+
+/// Leaves it with the keyboard and by signals, each time on a fresh laptop.
+async fn leave(moment: Moment) {
+    for signal in [None, Some(Signal::TERM), Some(Signal::HUP)] {
+        let rig = rig().await;
+        let terminal = open(&rig, 110, 36).await;
+        if moment != Moment::Upload {
+            terminal.see("ready").await;
+            terminal.keys(&["Enter"]).await;
+            terminal.see("May edit_file run?").await;
         }
+        if moment == Moment::Outage {
+            terminal.answer("May edit_file run?", "y").await;
+            terminal.see("Next try in").await;
+        }
+        match signal {
+            Some(signal) => send_signal(terminal.pid().await, signal),
+            // Clears the text or stops the turn or warns first, so as often as it takes.
+            None => terminal.keys(&["C-c", "C-c", "C-c", "C-c"]).await,
+        }
+        let code = terminal.exit_code().await;
+        let wanted = if signal.is_some() { 130 } else { 0 };
+        assert_eq!(code, wanted, "{signal:?}\n{}", terminal.screen().await);
+        terminal.assert_restored().await;
+        rig.left_nothing();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn left_during_the_upload_nothing_stays() {
+    leave(Moment::Upload).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn left_at_the_question_nothing_stays() {
+    leave(Moment::Question).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn left_while_the_host_is_away_nothing_stays() {
+    leave(Moment::Outage).await;
 }

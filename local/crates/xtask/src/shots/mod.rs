@@ -155,6 +155,11 @@ mod tests {
     }
 
     #[test]
+    fn every_picture_that_a_page_shows_is_there() {
+        assert!(check(&system::repository_root()).unwrap());
+    }
+
+    #[test]
     fn pictures_that_are_missing_or_shown_nowhere_are_named() {
         let names = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         assert_eq!(differences(&names("a.svg b.svg"), &names("a.svg b.svg")), [""; 0]);
