@@ -21,13 +21,13 @@ use crate::{
 /// Says what a screen that has just begun wants done.
 pub(crate) fn begin(model: &mut Model) -> Vec<Effect> {
     resize(model, model.screen.size);
+    let mut effects = Vec::new();
     if !model.picks {
-        return vec![follow(model)];
+        effects.push(follow(model));
     }
-    if model.link.state.is_live() {
-        return vec![Effect::ListSessions];
-    }
-    Vec::new()
+    // The link may have got far, or have failed, before there was a screen.
+    effects.extend(news::link(model, model.link.state.clone()));
+    effects
 }
 
 /// Takes a message in.

@@ -58,7 +58,10 @@ pub(super) fn submit(model: &mut Model, text: String) -> Vec<Effect> {
             model.picks = false;
             effects.push(follow(model));
         }
-        Stage::Over => effects.extend(new_session(model)),
+        Stage::Over => {
+            effects.extend(new_session(model));
+            model.notice(Level::Info, "The session of before is over; this is a new one.");
+        }
         Stage::Asked | Stage::Open => {}
     }
     let submit = TurnCommand::Submit { text, max_steps: 0 };

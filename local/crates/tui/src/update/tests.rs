@@ -9,6 +9,7 @@ use protocol::{
 use super::*;
 use crate::{
     Opening,
+    msg::SessionNews,
     testing::{Harness, approval, broken, failure, live, options},
 };
 
@@ -240,6 +241,29 @@ fn a_failed_link_gives_a_choice_and_goes_when_it_is_live_again() {
         _ => None,
     });
     assert!(matches!(why, Some(crate::Why::Failed(_))));
+}
+
+#[test]
+fn a_link_that_failed_before_there_was_a_screen_is_told_about() {
+    let harness = Harness::with(&options(), Some("box"), LinkState::Failed(failure()), (80, 24));
+    assert!(harness.screen().contains("No connection to box"));
+}
+
+#[test]
+fn what_is_sent_after_the_end_of_a_session_begins_a_new_one() {
+    let harness = Harness::new(80, 24)
+        .news(SessionNews::Closed)
+        .keys("again<enter>");
+    assert_ne!(harness.model.session.id(), crate::testing::session());
+    let screen = harness.screen();
+    assert!(
+        screen.contains("this is a new one") && screen.contains("again"),
+        "{screen}"
+    );
+    // In the same folder, and sent once it is open.
+    let folder = harness.model.session.wanted.open.workspace.clone();
+    assert_eq!(folder.as_deref(), Some("/srv/app"));
+    assert!(texts(&harness).is_empty());
 }
 
 #[test]
