@@ -97,8 +97,9 @@ fn goes_on(first: &Cell, pair: &[Cell]) -> bool {
     is_letter(cell) && cell.style == first.style && !is_gap
 }
 
+/// Symbols stand alone: a font that lacks one is replaced for the whole run.
 fn is_letter(cell: &Cell) -> bool {
-    cell.width == 1 && !cell.text.chars().any(glyph::is_shape)
+    cell.width == 1 && cell.text.chars().all(|c| c < '\u{2070}')
 }
 
 fn is_blank(cell: &Cell) -> bool {
@@ -242,6 +243,7 @@ mod tests {
     #[test]
     fn letters_stand_in_their_columns() {
         let svg = rendered("ab c   d\n漢字x");
+        assert_eq!(texts(&rendered("⠹ at work")), ["0 0 1 ⠹", "0 2 7 at work"]);
         assert_eq!(
             texts(&svg),
             ["0 0 4 ab c", "0 7 1 d", "1 0 2 漢", "1 2 2 字", "1 4 1 x"]
