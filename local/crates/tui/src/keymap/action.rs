@@ -67,8 +67,6 @@ pub(crate) enum Edit {
     Newline,
     /// Sends the text.
     Send,
-    /// Sends the text to the running turn.
-    Steer,
     /// Takes an older prompt.
     Older,
     /// Takes a newer prompt.

@@ -101,8 +101,7 @@ pub(super) const SCREEN: &[Binding<Action>] = &[
 
 /// Keys of the composer.
 pub(super) const EDITS: &[Binding<Edit>] = &[
-    edit(&["enter"], Edit::Send, "Send, or queue while a turn runs"),
-    edit(&["ctrl+enter"], Edit::Steer, "Send to the running turn"),
+    edit(&["enter", "ctrl+enter"], Edit::Send, "Send, or queue while a turn runs"),
     edit(
         &["shift+enter", "alt+enter", "ctrl+j"],
         Edit::Newline,

@@ -80,7 +80,7 @@ impl Key {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 impl Key {
     /// Gives an event of this key.
     pub(crate) fn event(self) -> KeyEvent {

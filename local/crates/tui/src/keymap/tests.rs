@@ -72,7 +72,7 @@ fn keys_find_their_actions() {
     assert_eq!(keymap.edit(ctrl('7')), Some(Edit::Undo));
     assert_eq!(
         keymap.edit(key(KeyCode::Enter, KeyModifiers::CONTROL)),
-        Some(Edit::Steer)
+        Some(Edit::Send)
     );
     assert_eq!(
         keymap.list(key(KeyCode::Tab, KeyModifiers::NONE)),

@@ -68,9 +68,7 @@ fn typed(model: &mut Model, msg: ComposerMsg) -> Vec<Effect> {
     let mut effects = Vec::new();
     for effect in model.composer.update(msg) {
         match effect {
-            ComposerEffect::Submit(text) | ComposerEffect::Steer(text) => {
-                effects.extend(decisions::submit(model, text));
-            }
+            ComposerEffect::Submit(text) => effects.extend(decisions::submit(model, text)),
             ComposerEffect::Slash(call) => effects.extend(commands::perform(model, call.effect)),
             ComposerEffect::Remember(prompt) => effects.push(Effect::Remember(prompt)),
             ComposerEffect::Notice(text) => model.notice(Level::Warning, text),

@@ -47,8 +47,6 @@ pub(crate) enum ComposerMsg {
 pub(crate) enum ComposerEffect {
     /// Send this.
     Submit(String),
-    /// Send this to the running turn.
-    Steer(String),
     /// A command of the screen.
     Slash(slash::Call),
     /// Add this prompt to the history file, with [`remember`].

@@ -65,8 +65,7 @@ impl Composer {
             Edit::Newer => self.newer(),
             Edit::Search => self.popup = Popup::Search(Search::new(&self.history)),
             Edit::Newline => self.insert(&Fragment::plain("\n"), Kind::Type),
-            Edit::Send => return self.send(false),
-            Edit::Steer => return self.send(true),
+            Edit::Send => return self.send(),
             Edit::Delete(to) => {
                 self.buffer.delete(to);
                 self.edited();
@@ -135,8 +134,8 @@ impl Composer {
         Vec::new()
     }
 
-    fn send(&mut self, steer: bool) -> Vec<ComposerEffect> {
-        if !steer && self.is_continued() {
+    fn send(&mut self) -> Vec<ComposerEffect> {
+        if self.is_continued() {
             self.buffer.delete(Move::Left);
             self.insert(&Fragment::plain("\n"), Kind::Whole);
             return Vec::new();
@@ -152,7 +151,6 @@ impl Composer {
                 let words = too_long(text.len(), "nothing was sent and nothing is lost");
                 return vec![ComposerEffect::Notice(words)];
             }
-            Parsed::Text if steer => ComposerEffect::Steer(text.clone()),
             Parsed::Text => ComposerEffect::Submit(text.clone()),
         };
         drop(self.buffer.take());
@@ -267,7 +265,7 @@ impl Composer {
                 self.edited();
                 // Enter runs what is complete; Tab leaves room for what may follow.
                 if key.code == KeyCode::Enter {
-                    return Some(self.send(false));
+                    return Some(self.send());
                 }
                 if !row.takes_more {
                     self.popup = Popup::Dismissed;
