@@ -34,6 +34,8 @@ struct Shared {
     target: Mutex<SocketAddr>,
     /// Bytes from clients that still pass before everything is cut; negative means no such limit.
     allowance: AtomicI64,
+    /// The same for bytes to clients.
+    allowance_down: AtomicI64,
     /// Bytes a second and connection from clients; 0 means no such limit.
     pace: AtomicU64,
     black_hole: watch::Sender<bool>,
@@ -60,6 +62,7 @@ impl FaultProxy {
         let shared = Arc::new(Shared {
             target: Mutex::new(target),
             allowance: AtomicI64::new(-1),
+            allowance_down: AtomicI64::new(-1),
             pace: AtomicU64::new(0),
             black_hole: watch::Sender::new(false),
             current: Mutex::default(),
@@ -95,6 +98,13 @@ impl FaultProxy {
         self.shared.allowance.store(i64::from(bytes), Ordering::SeqCst);
     }
 
+    /// Closes every connection, once, when exactly so many more bytes have passed from the server to clients.
+    pub fn cut_after_received(&self, bytes: u32) {
+        self.shared
+            .allowance_down
+            .store(i64::from(bytes), Ordering::SeqCst);
+    }
+
     /// Lets bytes from clients pass at this pace from now on, so that what a host has and what was sent stay close.
     pub fn pace(&self, bytes_a_second: u32) {
         self.shared
@@ -118,6 +128,7 @@ impl FaultProxy {
     pub fn restore(&self) {
         self.black_hole(false);
         self.shared.allowance.store(-1, Ordering::SeqCst);
+        self.shared.allowance_down.store(-1, Ordering::SeqCst);
         self.pace(0);
     }
 
@@ -139,16 +150,18 @@ impl Shared {
         std::mem::take(&mut *current).cut.cancel();
     }
 
-    /// Says how many of `wanted` bytes from a client may pass; fewer means that the cut is due behind them.
-    fn allowed(&self, wanted: usize) -> usize {
+    /// Says how many of `wanted` bytes from a client, or to one, may pass; fewer means that the cut is due behind them.
+    fn allowed(&self, wanted: usize, is_up: bool) -> usize {
+        let allowance = if is_up {
+            &self.allowance
+        } else {
+            &self.allowance_down
+        };
         let take = |left: i64| {
             let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
             (left >= 0).then(|| if left < wanted { -1 } else { left - wanted })
         };
-        match self
-            .allowance
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, take)
-        {
+        match allowance.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
             Ok(left) => usize::try_from(left).map_or(wanted, |left| left.min(wanted)),
             Err(_unlimited) => wanted,
         }
@@ -227,7 +240,6 @@ async fn copy(
     half_close: CancellationToken,
     is_up: bool,
 ) {
-    let allowed = |read| if is_up { shared.allowed(read) } else { read };
     let mut black_hole = shared.black_hole.subscribe();
     let mut buffer = vec![0; 32 * 1024];
     let forward = async {
@@ -239,7 +251,7 @@ async fn copy(
             match from.read(&mut buffer).await {
                 Ok(0) | Err(_) => return,
                 Ok(count) => {
-                    let passes = allowed(count);
+                    let passes = shared.allowed(count, is_up);
                     if black_hole.wait_for(|on| !on).await.is_err()
                         || to.write_all(&buffer[..passes]).await.is_err()
                     {

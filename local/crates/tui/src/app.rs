@@ -3,7 +3,7 @@
 use std::{future::poll_fn, io, path::PathBuf, task::Poll, time::Instant};
 
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyModifiers};
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream::BoxStream};
 use link::{AgentLink, LinkState};
 use stdx::{clock::monotonic, task::Scope};
 use tokio::sync::{mpsc, watch};
@@ -21,11 +21,11 @@ use crate::{
     runner::Runner,
     signals::{Signal, Signals},
     terminal::Terminal,
-    update, view,
+    update,
 };
 
 /// How many messages of tasks may wait. Who finds it full waits, and with it the agent's stream.
-const WAITING: usize = 256;
+pub(crate) const WAITING: usize = 256;
 /// How many terminal events are taken in before the screen is drawn again.
 const TOGETHER: usize = 256;
 /// How many lines of the transcript are left on the normal screen.
@@ -43,25 +43,79 @@ pub async fn run(
     options: TuiOptions,
     scope: &Scope,
 ) -> Result<Ending, Error> {
-    let scope = scope.child("screen");
     let signals = Signals::new().map_err(Error::Terminal)?;
     let terminal = Terminal::enter(options.mouse).map_err(Error::Terminal)?;
-    let (sender, messages) = mpsc::channel(WAITING);
+    let seat = Seat {
+        display: terminal,
+        signals: Some(signals),
+        events: EventStream::new().boxed(),
+        inbox: mpsc::channel(WAITING),
+    };
+    Ok(show(seat, link, questions, options, scope).await)
+}
+
+/// Where the person sits: what they see and press, and where results of tasks come in.
+pub(crate) struct Seat<D> {
+    pub(crate) display: D,
+    /// `None` where the process's signals are not the screen's business.
+    pub(crate) signals: Option<Signals>,
+    pub(crate) events: Events,
+    /// Bounded by [`WAITING`].
+    pub(crate) inbox: (mpsc::Sender<Msg>, mpsc::Receiver<Msg>),
+}
+
+/// What the person does.
+pub(crate) type Events = BoxStream<'static, io::Result<Event>>;
+
+/// Where pictures go.
+pub(crate) trait Display {
+    /// Gives columns and rows.
+    fn size(&self) -> (u16, u16);
+    /// Says whether the last picture is still being written.
+    fn is_writing(&self) -> bool;
+    /// Waits until the last picture is written; for ever when none is on its way.
+    async fn written(&mut self) -> io::Result<()>;
+    /// Draws a picture and begins to write what changed.
+    fn draw(&mut self, model: &Model) -> io::Result<()>;
+    /// Forgets what was drawn, so that the next picture is drawn whole.
+    fn redraw(&mut self) -> io::Result<()>;
+    /// Captures the mouse or leaves it alone.
+    fn set_mouse(&mut self, captured: bool);
+    /// Puts a text into the person's clipboard.
+    fn copy(&mut self, text: &str);
+    /// Gives the terminal back, for as long as the process is stopped.
+    fn suspend(&mut self) -> io::Result<()>;
+    /// Takes the terminal again after the process was stopped.
+    fn resume(&mut self) -> io::Result<()>;
+    /// Puts everything back as it was.
+    async fn leave(self);
+}
+
+/// Shows the screen on a display until the person leaves.
+pub(crate) async fn show<D: Display>(
+    seat: Seat<D>,
+    link: AgentLink,
+    questions: Questions,
+    options: TuiOptions,
+    scope: &Scope,
+) -> Ending {
+    let scope = scope.child("screen");
+    let (sender, messages) = seat.inbox;
     let states = link.states();
     let state = states.borrow().clone();
     let host = link.host().map(str::to_owned);
     let history = load_history(options.history_file.clone()).await;
-    let model = Model::new(&options, history, host, state, terminal.size(), monotonic());
+    let size = seat.display.size();
     let mut app = App {
-        model,
+        model: Model::new(&options, history, host, state, size, monotonic()),
         runner: Runner::new(link, options.history_file, sender, &scope),
-        terminal,
+        terminal: seat.display,
         pace: Pace::default(),
         why: None,
     };
     let mut sources = Sources {
-        signals,
-        events: EventStream::new(),
+        signals: seat.signals,
+        events: seat.events,
         messages,
         states: Some(states),
         questions: Some(questions),
@@ -69,13 +123,13 @@ pub async fn run(
     app.begin();
     let why = app.go_on(&mut sources, &scope).await;
     drop(sources);
-    Ok(app.end(why).await)
+    app.end(why).await
 }
 
 /// Where messages come from.
 struct Sources {
-    signals: Signals,
-    events: EventStream,
+    signals: Option<Signals>,
+    events: Events,
     messages: mpsc::Receiver<Msg>,
     /// `None` once the link is closed for good.
     states: Option<watch::Receiver<LinkState>>,
@@ -94,16 +148,16 @@ enum Happened {
     Time,
 }
 
-struct App {
+struct App<D> {
     model: Model,
     runner: Runner,
-    terminal: Terminal,
+    terminal: D,
     pace: Pace,
     /// What ends the screen.
     why: Option<Why>,
 }
 
-impl App {
+impl<D: Display> App<D> {
     fn begin(&mut self) {
         let effects = update::begin(&mut self.model);
         self.perform(effects);
@@ -134,7 +188,7 @@ impl App {
         tokio::select! {
             biased;
             () = scope.token().cancelled() => Happened::Cancelled,
-            signal = sources.signals.next() => Happened::Signal(signal),
+            signal = signalled(&mut sources.signals) => Happened::Signal(signal),
             event = sources.events.next() => Happened::Terminal(event),
             written = self.terminal.written() => Happened::Written(written),
             state = changed(&mut sources.states) => match state {
@@ -290,8 +344,7 @@ impl App {
             return;
         }
         self.model.screen.now = now;
-        let model = &self.model;
-        let drawn = self.terminal.draw(|area, buffer| view::view(model, area, buffer));
+        let drawn = self.terminal.draw(&self.model);
         self.pace.drawn(now);
         if let Err(error) = drawn {
             self.lost(&error);
@@ -316,10 +369,7 @@ impl App {
 
 /// Gives an event and those that wait behind it. It asks with the waker of this task, since the stream wakes whoever
 /// asked first and found nothing.
-async fn together(
-    first: Option<io::Result<Event>>,
-    events: &mut EventStream,
-) -> Vec<Option<io::Result<Event>>> {
+async fn together(first: Option<io::Result<Event>>, events: &mut Events) -> Vec<Option<io::Result<Event>>> {
     let mut found = vec![first];
     poll_fn(|context| {
         while found.len() < TOGETHER && matches!(found.last(), Some(Some(Ok(_)))) {
@@ -345,6 +395,14 @@ async fn load_history(file: Option<PathBuf>) -> History {
             tracing::warn!(%error, "the prompts typed before could not be read");
             History::default()
         }
+    }
+}
+
+/// Waits for a signal.
+async fn signalled(signals: &mut Option<Signals>) -> Signal {
+    match signals {
+        Some(signals) => signals.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -28,6 +28,8 @@ mod session;
 mod session_task;
 mod signals;
 mod slash;
+#[cfg(any(test, feature = "testing"))]
+pub mod stage;
 mod terminal;
 #[cfg(test)]
 mod testing;

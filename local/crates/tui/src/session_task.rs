@@ -111,7 +111,7 @@ impl Follower {
     }
 
     async fn open(&self, client: &SessionClient, request: &OpenSession) -> Result<SessionView, Error> {
-        self.link.agent().open_session(request).await?;
+        self.link.open_session(request).await?;
         SessionView::open(client.clone()).await
     }
 

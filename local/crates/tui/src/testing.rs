@@ -16,6 +16,7 @@ use crate::{
     model::Model,
     msg::{Done, Msg, SessionMsg, SessionNews},
     panes::composer::History,
+    stage::text_of,
     update, view,
 };
 
@@ -252,27 +253,6 @@ impl Harness {
     pub(crate) fn status(&self) -> String {
         self.screen().lines().last().unwrap_or_default().to_owned()
     }
-}
-
-/// Gives the text in a buffer.
-pub(crate) fn text_of(buffer: &Buffer) -> String {
-    let mut text = String::new();
-    for row in buffer.area.rows() {
-        let mut line = String::new();
-        let mut covered = 0;
-        for position in row.positions() {
-            let symbol = buffer[position].symbol();
-            if covered > 0 {
-                covered -= 1;
-                continue;
-            }
-            covered = richtext::width(symbol).saturating_sub(1);
-            line.push_str(symbol);
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 /// A request for approval of a command.
