@@ -6,7 +6,7 @@ use conversation::{
 use protocol::{
     Amount, Answer, CallView, CommandId, Event, EventEnvelope, InstanceId, OpenPrompt, Outcome, Preset,
     PromptEvent, PromptId, PromptKind, QuestionOption, Reply, SessionEvent, SessionId, ToolEvent, TurnEvent,
-    UsageView,
+    UsageView, limits,
 };
 use session_store::record::{CallRecord, CausedBy, PromptRecord, Record, SessionRecord, TurnRecord};
 
@@ -20,6 +20,23 @@ pub(crate) fn event(n: u64, at: u64, record: &Record) -> EventEnvelope {
         Record::Unknown { .. } => Event::Unknown,
     };
     EventEnvelope { n, at, event }
+}
+
+/// Gives what fits where the wire has one line for a person. Whoever decodes a longer one refuses the event, and with
+/// it the whole session; a model may call a tool by a name of any length, and a rule may be a whole script.
+fn line(text: &str) -> String {
+    cut(text, limits::LINE)
+}
+
+/// Gives a text of at most `max` bytes; a cut shows.
+fn cut(text: &str, max: usize) -> String {
+    const CUT: char = '…';
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let mut kept = stdx::bounded::prefix(text, max - CUT.len_utf8()).to_owned();
+    kept.push(CUT);
+    kept
 }
 
 /// Gives the wire's view of token counts.
@@ -70,7 +87,7 @@ fn session(record: &SessionRecord) -> SessionEvent {
         },
         SessionRecord::Ignored { by, reason } => SessionEvent::CommandIgnored {
             command: command(by),
-            reason: reason.clone(),
+            reason: line(reason),
         },
         SessionRecord::Resumed { instance } => SessionEvent::Resumed {
             instance: InstanceId(instance.parse().unwrap_or_default()),
@@ -101,7 +118,7 @@ fn turn(record: &TurnRecord) -> TurnEvent {
         TurnRecord::Discarded { turn, item, reason } => TurnEvent::Discarded {
             turn: turn_id(*turn),
             item: item.0,
-            reason: reason.clone(),
+            reason: line(reason),
         },
         TurnRecord::Assistant { turn, item, message } => assistant(*turn, item.0, message),
         TurnRecord::CancelRequested { turn, by } => TurnEvent::CancelRequested {
@@ -123,7 +140,7 @@ fn turn(record: &TurnRecord) -> TurnEvent {
 fn assistant(turn: TurnId, item: u64, message: &AssistantMessage) -> TurnEvent {
     let calls = message.calls.iter().map(|call| CallView {
         id: call.id.0.clone(),
-        name: call.name.clone(),
+        name: line(&call.name),
         arguments: call.arguments.clone(),
     });
     TurnEvent::Assistant {
@@ -168,10 +185,10 @@ fn prompt(record: &PromptRecord) -> PromptEvent {
                 id: PromptId(*prompt),
                 turn: turn_id(*turn),
                 call: call.0.clone(),
-                tool: tool.clone(),
+                tool: cut(tool, limits::NAME),
                 subject: subject.clone(),
-                reason: reason.clone(),
-                scope: scope.clone(),
+                reason: line(reason),
+                scope: scope.as_deref().map(line),
                 kind: kind(questions),
             },
         },
@@ -188,7 +205,7 @@ fn prompt(record: &PromptRecord) -> PromptEvent {
         },
         PromptRecord::Withdrawn { prompt, reason } => PromptEvent::Withdrawn {
             prompt: PromptId(*prompt),
-            reason: reason.clone(),
+            reason: line(reason),
         },
     }
 }
@@ -236,7 +253,7 @@ fn outcome(outcome: &TurnOutcome) -> Outcome {
         TurnOutcome::Failed(failure) => Outcome::Failed {
             kind: failure_kind(failure.kind).to_owned(),
             message: failure.message.clone(),
-            hint: failure.hint.clone(),
+            hint: failure.hint.as_deref().map(line),
         },
     }
 }

@@ -347,3 +347,37 @@ async fn questions_that_nobody_could_answer_are_sent_back_at_once() {
     let results = format!("{results:?}");
     assert!(results.contains("expected at least 2 items, got 1"), "{results}");
 }
+
+/// Everything that a daemon says has to be readable for its clients: an event over a limit ends the session's stream,
+/// and does so again each time it is opened.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_model_says_at_any_length_is_within_the_limits_of_the_wire() {
+    let long = "x".repeat(protocol::limits::LINE + 1);
+    let scenario = Scenario::new()
+        .call(&long, &json!({}))
+        .call("bash", &json!({"command": format!("touch {long}")}))
+        .say("Done.");
+    let rig = Rig::new(scenario).await;
+    let (_, session) = rig.open(Preset::ReadOnly).await;
+    let mut events = session.subscribe(0);
+    submit(&session, "go on").await;
+    let opens_prompt = |event: &Event| matches!(event, Event::Prompt(PromptEvent::Opened { .. }));
+    let mut frames = until(&mut events, opens_prompt).await;
+    let snapshot = session.snapshot().await.unwrap();
+    let prompt = &snapshot.prompts[0];
+    assert!(prompt.subject.ends_with(&long), "a person sees the whole command");
+    let answer = PromptCommand::Answer {
+        prompt: prompt.id,
+        answer: Answer::AllowSession,
+    };
+    session.command(command(Command::Prompt(answer))).await.unwrap();
+    frames.extend(until(&mut events, is_end).await);
+    for frame in &frames {
+        let text = serde_json::to_string(frame).unwrap();
+        if let Err(error) = serde_json::from_str::<Frame>(&text) {
+            panic!("{error}: {}", &text[..200.min(text.len())]);
+        }
+    }
+    let text = serde_json::to_string(&snapshot).unwrap();
+    serde_json::from_str::<protocol::Snapshot>(&text).unwrap();
+}
