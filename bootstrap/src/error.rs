@@ -42,7 +42,8 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A failed bootstrap. Displays as `STAGE on HOST: WHAT`; the rest is in the accessors.
+/// A failed bootstrap. Displays as `STAGE on HOST: WHAT`, without a stage where something was only decided; the rest is
+/// in the accessors.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -219,7 +220,11 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {}: {}", self.0.stage, self.0.host, self.0.kind)
+        // Choosing is no step that a person knows; what was found says enough.
+        if self.0.stage != Stage::Choose {
+            write!(f, "{} ", self.0.stage)?;
+        }
+        write!(f, "on {}: {}", self.0.host, self.0.kind)
     }
 }
 

@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
         let new = job.task.is_some() && job.open.workspace.is_some();
         let (opened, found) = patiently(link, &job, &mut signals, || async {
             if new {
-                let opened = agent.open_session(&job.open).await?;
+                let opened = link.open_session(&job.open).await?;
                 return Ok((opened, Snapshot::empty(id)));
             }
             agent.enter(&job.open).await

@@ -1,5 +1,6 @@
 //! What a person sees and types, in a real terminal.
 
+mod choices;
 mod demo;
 mod doors;
 mod exits;
@@ -7,7 +8,8 @@ mod guide;
 mod hosts;
 mod pictures;
 mod plain;
-mod rig;
+mod recovery;
+pub(crate) mod rig;
 mod setup;
 mod typing;
 mod work;

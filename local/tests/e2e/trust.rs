@@ -20,7 +20,7 @@ fn other_key() -> KeyPair {
 }
 
 /// Gives a key's fingerprint as OpenSSH prints it.
-async fn fingerprint(public: &str) -> String {
+pub(crate) async fn fingerprint(public: &str) -> String {
     let mut command = stdx::process::command("/usr/bin/ssh-keygen");
     command
         .args(["-l", "-f", "-"])

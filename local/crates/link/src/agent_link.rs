@@ -1,6 +1,7 @@
 //! A link of either kind, so that nothing above can tell where the agent runs.
 
 use client::Agent;
+use protocol::{ErrorCode, OpenSession, SessionInfo};
 use tokio::sync::watch;
 
 use crate::{
@@ -55,6 +56,25 @@ impl AgentLink {
         match self {
             Self::Remote(link) => link.wait_live(patience).await.map(drop),
             Self::Local(_) => Ok(()),
+        }
+    }
+
+    /// Opens or resumes a session. Where its workspace is missing on a host, a person is asked whether it shall be made.
+    ///
+    /// # Errors
+    /// As [`Agent::open_session`].
+    pub async fn open_session(&self, request: &OpenSession) -> Result<SessionInfo, client::Error> {
+        let agent = self.agent();
+        let opened = agent.open_session(request).await;
+        let is_about_workspace =
+            matches!(&opened, Err(client::Error::Agent(body)) if body.code == ErrorCode::Workspace);
+        match (self, &request.workspace) {
+            (Self::Remote(link), Some(folder))
+                if is_about_workspace && link.offer_workspace(folder).await =>
+            {
+                agent.open_session(request).await
+            }
+            _ => opened,
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use bootstrap::{LastVisit, Next, Reply, SshRemote, Via, Wanted};
+use bootstrap::{LastVisit, Next, Reply, SshRemote, Via, Wanted, Workspace};
 use client::Agent;
 use protocol::{Hello, Identity, hello};
 use stdx::task::Scope;
@@ -19,6 +19,7 @@ use crate::{
     prompt::Shown,
     visits::{Visit, Visits},
     wire::{NoWire, Route, Switch, Way},
+    workspace,
 };
 
 /// Everything an attempt needs.
@@ -102,10 +103,7 @@ impl Dialer {
         };
         self.visits.begin(&resolved.endpoint).await;
         doings.stage(Stage::Dialing);
-        let prompter: Arc<dyn Prompter> = Arc::new(Shown {
-            inner: Arc::clone(&self.options.prompter),
-            doings: doings.clone(),
-        });
+        let prompter: Arc<dyn Prompter> = Arc::new(self.shown(doings));
         let mut ssh = self.options.ssh.clone();
         ssh.keepalive = KeepaliveOptions {
             interval: self.options.timings.ping_interval,
@@ -174,8 +172,8 @@ impl Dialer {
         doings: &Doings,
     ) -> Result<Result<Attached, Error>, Error> {
         let host = connection.host();
-        let remote = SshRemote::new(connection.clone());
-        let found = bootstrap::ensure(&remote, &self.wanted(), doings)
+        let found = self
+            .ensured(connection, doings)
             .await
             .map_err(|error| Error::new(doings.now(), host, ErrorKind::Bootstrap(error)))?;
         self.check(host, &found.hello.identity)?;
@@ -206,6 +204,32 @@ impl Dialer {
         }
         let nobody = || NoWire::Bridge(BridgeRefusal::NoAnswer(None)).into_error(host);
         Err(why.unwrap_or_else(nobody))
+    }
+
+    /// Bootstraps, and once more when a workspace that was missing was made.
+    async fn ensured(
+        &self,
+        connection: &Connection,
+        doings: &Doings,
+    ) -> Result<bootstrap::Ready, bootstrap::Error> {
+        let remote = SshRemote::new(connection.clone());
+        let error = match bootstrap::ensure(&remote, &self.wanted(), doings).await {
+            Ok(ready) => return Ok(ready),
+            Err(error) => error,
+        };
+        if let bootstrap::ErrorKind::Workspace(Workspace::Missing(folder)) = error.kind()
+            && workspace::offer(connection, &self.shown(doings), folder).await
+        {
+            return bootstrap::ensure(&remote, &self.wanted(), doings).await;
+        }
+        Err(error)
+    }
+
+    fn shown(&self, doings: &Doings) -> Shown {
+        Shown {
+            inner: Arc::clone(&self.options.prompter),
+            doings: doings.clone(),
+        }
     }
 
     fn wanted(&self) -> Wanted {

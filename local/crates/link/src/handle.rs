@@ -1,6 +1,6 @@
 //! What others hold of a link.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bootstrap::{Arrival, Via};
 use client::Agent;
@@ -8,7 +8,7 @@ use forward::{ForwardOptions, Forwards};
 use protocol::Hello;
 use stdx::task::Scope;
 use tokio::sync::{mpsc, oneshot, watch};
-use transport::Connection;
+use transport::{Connection, Prompter};
 
 use crate::{
     attempt::Dialer,
@@ -16,7 +16,7 @@ use crate::{
     host::LinkOptions,
     state::LinkState,
     supervisor::{Published, Request, Supervisor},
-    wire,
+    wire, workspace,
 };
 
 /// How long closing may take before what is left is ended by force.
@@ -38,6 +38,16 @@ struct Inner {
     connections: watch::Receiver<Option<Connection>>,
     forwards: Arc<Forwards>,
     ready: watch::Receiver<Option<Ready>>,
+    person: Person,
+}
+
+/// Who is asked.
+struct Person(Arc<dyn Prompter>);
+
+impl fmt::Debug for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Person")
+    }
 }
 
 /// Who answered, and how it was reached.
@@ -72,6 +82,7 @@ impl Link {
     pub fn open(options: LinkOptions, scope: &Scope) -> Self {
         let scope = scope.child("link");
         let host = options.host.name();
+        let person = Person(Arc::clone(&options.prompter));
         let client_options = client::Options {
             keepalive: options.timings.ping_interval,
             dead_after: options.timings.dead_after,
@@ -104,6 +115,7 @@ impl Link {
             connections: seen_connections,
             forwards,
             ready: seen_ready,
+            person,
         }))
     }
 
@@ -186,6 +198,17 @@ impl Link {
             LinkState::Connecting(stage) => Error::overdue(*stage, &self.0.host),
             LinkState::Prompting => Error::overdue(crate::Stage::Authenticating, &self.0.host),
             _ => Error::closed(&self.0.host),
+        }
+    }
+
+    /// Asks whether a workspace that is missing on the host shall be made, and makes it. Says whether it is there now;
+    /// a folder that cannot be used for another reason is not asked about.
+    pub async fn offer_workspace(&self, folder: &str) -> bool {
+        match self.connection() {
+            Some(connection) => {
+                workspace::offer_if_missing(&connection, self.0.person.0.as_ref(), folder).await
+            }
+            None => false,
         }
     }
 

@@ -38,6 +38,7 @@ mod state;
 mod supervisor;
 mod visits;
 mod wire;
+mod workspace;
 
 pub use agent_link::AgentLink;
 pub use bootstrap::{Arrival, Via};

@@ -58,6 +58,11 @@ impl Embedded {
         .unwrap();
     }
 
+    /// Gives the attempts to log in so far.
+    pub(super) fn attempts(&self) -> Vec<String> {
+        self.server.attempts()
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
