@@ -26,6 +26,6 @@ pub use diff::{Diff, FileDiff, LineNumbers};
 pub use markdown::{Stream, markdown};
 pub use measure::{graphemes, truncate, truncate_line, width};
 pub use output::{Folding, output};
-pub use safe::{safe_line, sanitize};
+pub use safe::{reveal, safe_line, sanitize};
 pub use styles::{CodeStyles, DiffStyles, Styles};
 pub use wrap::{Breaking, Indent, wrap};

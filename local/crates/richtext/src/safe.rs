@@ -32,6 +32,26 @@ pub fn safe_line(text: &str) -> String {
     line
 }
 
+/// Makes text that a person decides about safe to show: as [`sanitize`], and characters that take no room or only
+/// blank room, which could make one command look like another, become replacement characters too.
+#[must_use]
+pub fn reveal(text: &str) -> String {
+    let shown = |c: char| if is_invisible(c) { REPLACEMENT } else { c };
+    let revealed: String = text.chars().map(shown).collect();
+    sanitize(&revealed).into_owned()
+}
+
+/// Says whether nothing is seen of a character: the `Default_Ignorable_Code_Point`s of the Unicode Character Database,
+/// and blanks other than the usual one.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+        || (c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n' | '\r'))
+}
+
 /// Appends the safe form of a piece. `after_return` carries over whether the last piece ended in a carriage return,
 /// so that a line end cut in two stays one.
 pub(crate) fn push_safe(safe: &mut String, piece: &str, after_return: &mut bool) {
@@ -93,6 +113,15 @@ mod tests {
     fn one_line_stays_one() {
         assert_eq!(safe_line("  a\r\n\tb\x07  c "), "a b\u{fffd} c");
         assert_eq!(safe_line(" \n "), "");
+    }
+
+    #[test]
+    fn what_is_decided_about_hides_nothing() {
+        assert_eq!(
+            reveal("rm\u{200b} a\u{a0}b\u{2800}\u{e0041}\u{202e}c"),
+            "rm\u{fffd} a\u{fffd}b\u{2800}\u{fffd}\u{fffd}c"
+        );
+        assert_eq!(reveal("echo 汉字 é\t1\r\n2\n"), "echo 汉字 é\t1\n2\n");
     }
 
     #[test]

@@ -45,13 +45,14 @@ impl Approval {
     pub(crate) fn dialog(&self) -> Dialog {
         let prompt = &self.prompt;
         let title = format!("May {} run?", prompt.tool);
-        let mut dialog = Dialog::new(&title, Role::Warning).quote(Role::Text, &prompt.subject);
+        let subject = richtext::reveal(&prompt.subject);
+        let mut dialog = Dialog::new(&title, Role::Warning).quote(Role::Text, &subject);
         if !prompt.reason.is_empty() {
             dialog = dialog.gap().say(Role::Dim, &prompt.reason);
         }
         dialog = dialog.key("y", "once");
         if let Some(scope) = &prompt.scope {
-            let scope = richtext::safe_line(scope);
+            let scope = richtext::safe_line(&richtext::reveal(scope));
             let scope = richtext::truncate(&scope, 48);
             dialog = dialog.key("a", &format!("for this session: {scope}"));
         }

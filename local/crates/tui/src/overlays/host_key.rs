@@ -35,7 +35,8 @@ impl HostKeyDialog {
 
     pub(crate) fn update(&mut self, key: KeyEvent) -> OverlayOutcome {
         let decision = match key.code {
-            KeyCode::Char('r' | 'R' | 'y' | 'Y' | '1') => HostKeyAnswer::Remember,
+            // Not `y`: who types `yes`, as OpenSSH wants it, would leave `es` and Enter for the composer.
+            KeyCode::Char('r' | 'R' | '1') => HostKeyAnswer::Remember,
             KeyCode::Char('o' | 'O' | '2') => HostKeyAnswer::Once,
             // Enter too: trusting a host takes a deliberate key.
             KeyCode::Char('n' | 'N' | '3') | KeyCode::Esc | KeyCode::Enter => HostKeyAnswer::Refuse,

@@ -40,6 +40,11 @@ impl SecretDialog {
         self.answer.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
+    /// Says whether something is typed that was not sent.
+    pub(crate) fn is_begun(&self) -> bool {
+        !self.input.text().is_empty()
+    }
+
     pub(crate) fn paste(&mut self, text: &str) {
         self.input.paste(text);
     }

@@ -9,13 +9,24 @@ use super::{Decision, Overlay, OverlayOutcome};
 /// How long a dialog that comes by itself has to be seen, with no key pressed, before keys count: what is typed
 /// ahead never answers a question.
 const SEEN: Duration = Duration::from_millis(300);
+/// How long nothing may be typed, after the question for a secret went away while it was answered, before keys count
+/// again: the rest of a password is no prompt.
+const SECRET_CUT: Duration = Duration::from_millis(1500);
 
 /// The stack.
 #[derive(Debug, Default)]
 pub(crate) struct Overlays {
     stack: Vec<Overlay>,
     /// Until when keys are taken for typing that was meant for something else.
-    deaf_until: Option<Instant>,
+    deaf: Option<Deaf>,
+}
+
+/// Keys do not count for a while.
+#[derive(Debug, Clone, Copy)]
+struct Deaf {
+    until: Instant,
+    /// How long it lasts after another key.
+    pause: Duration,
 }
 
 impl Overlays {
@@ -45,13 +56,23 @@ impl Overlays {
         }
     }
 
+    /// Says whether what is typed now was meant for something that is gone, or for what was there before a dialog.
+    pub(crate) fn swallows(&mut self, now: Instant) -> bool {
+        self.deaf = self.deaf.filter(|deaf| now < deaf.until);
+        match &mut self.deaf {
+            Some(deaf) => {
+                deaf.until = now + deaf.pause;
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Gives a key to the dialog in front, and what was decided there.
     pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Option<Decision> {
-        if self.deaf_until.is_some_and(|until| now < until) {
-            self.deaf_until = Some(now + SEEN);
+        if self.swallows(now) {
             return None;
         }
-        self.deaf_until = None;
         match self.stack.last_mut()?.update(key) {
             OverlayOutcome::Open => None,
             OverlayOutcome::Closed => {
@@ -78,11 +99,17 @@ impl Overlays {
     }
 
     /// Takes away what does not fit any more.
-    pub(crate) fn retain(&mut self, keep: impl FnMut(&Overlay) -> bool, now: Instant) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Overlay) -> bool, now: Instant) {
         let before = self.stack.len();
+        let cut = self
+            .top()
+            .is_some_and(|top| matches!(top, Overlay::Secret(dialog) if dialog.is_begun()) && !keep(top));
         self.stack.retain(keep);
         if self.stack.len() != before {
             self.changed(now);
+        }
+        if cut {
+            self.be_deaf(SECRET_CUT, now);
         }
     }
 
@@ -95,6 +122,15 @@ impl Overlays {
 
     fn changed(&mut self, now: Instant) {
         let by_itself = self.stack.last().is_some_and(Overlay::comes_by_itself);
-        self.deaf_until = by_itself.then(|| now + SEEN);
+        let is_cut = |deaf: &Deaf| deaf.pause == SECRET_CUT && now < deaf.until;
+        self.deaf = self.deaf.filter(is_cut);
+        if by_itself && self.deaf.is_none() {
+            self.be_deaf(SEEN, now);
+        }
+    }
+
+    fn be_deaf(&mut self, pause: Duration, now: Instant) {
+        let until = now + pause;
+        self.deaf = Some(Deaf { until, pause });
     }
 }

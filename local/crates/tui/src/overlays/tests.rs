@@ -179,6 +179,8 @@ fn an_unknown_host_key_is_refused_unless_a_person_says_otherwise() {
     assert_eq!(answered("o"), link::HostKeyAnswer::Once);
     assert_eq!(answered("<enter>"), link::HostKeyAnswer::Refuse);
     assert_eq!(answered("<esc>"), link::HostKeyAnswer::Refuse);
+    // What OpenSSH wants typed trusts nothing here and leaves nothing for the composer.
+    assert_eq!(answered("yes<enter>"), link::HostKeyAnswer::Refuse);
     let (question, _answer) = host_key(Vec::new());
     insta::assert_snapshot!("host_key", Harness::new(80, 24).question(question).screen());
     let known = KnownKey {

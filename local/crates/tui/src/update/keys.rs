@@ -38,6 +38,9 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         effects.extend(decisions::after_dialog(model));
         return effects;
     }
+    if model.overlays.swallows(model.screen.now) {
+        return Vec::new();
+    }
     if key.code == KeyCode::Char('?') && key.modifiers.is_empty() && model.composer.is_empty() {
         open(model, Overlay::Help(Help::new()));
         return Vec::new();
@@ -47,6 +50,9 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 /// Takes pasted text.
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    if model.overlays.swallows(model.screen.now) {
+        return Vec::new();
+    }
     if model.overlays.is_empty() {
         return typed(model, ComposerMsg::Paste(text.to_owned()));
     }

@@ -164,6 +164,34 @@ fn typing_ahead_approves_nothing() {
 }
 
 #[test]
+fn the_rest_of_a_password_is_no_prompt_when_its_question_goes_away() {
+    let (question, answer) = crate::overlays::sample_secret();
+    let harness = Harness::new(80, 24).question(question).after(300).keys("hunt");
+    drop(answer);
+    // The next thing that happens takes the dialog away; the person types on, without looking.
+    let harness = harness.msg(Msg::Tick);
+    assert!(harness.model.overlays.is_empty());
+    let harness = harness.keys("er").after(1400).keys("2<enter>").paste("3");
+    assert!(harness.model.composer.is_empty() && harness.sent().is_empty());
+    let harness = harness.after(1500).keys("hello");
+    assert!(harness.screen().contains("hello"));
+    // One that nothing was typed into takes nothing with it.
+    let (question, answer) = crate::overlays::sample_secret();
+    let harness = Harness::new(80, 24).question(question).after(300);
+    drop(answer);
+    let harness = harness.msg(Msg::Tick).keys("hello");
+    assert!(harness.screen().contains("hello"));
+}
+
+#[test]
+fn an_approval_shows_what_cannot_be_seen() {
+    let harness = Harness::new(80, 24)
+        .turn(1, "work")
+        .prompts(approval(1, "rm\u{200b} -rf a"));
+    assert!(harness.screen().contains("│ rm\u{fffd} -rf a"));
+}
+
+#[test]
 fn questions_come_one_after_the_other_and_close_when_answered_elsewhere() {
     let harness = Harness::new(80, 24)
         .turn(1, "work")
