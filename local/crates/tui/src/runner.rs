@@ -129,15 +129,16 @@ async fn keep_history(file: PathBuf, mut lines: mpsc::Receiver<String>) {
     }
 }
 
-/// Writes an export into a new file; nothing is overwritten.
+/// Writes an export into a new file, which is its owner's alone, as the session's log is; nothing is overwritten.
 fn export(file: Option<String>, text: &str) -> Done {
-    use std::{fs::OpenOptions, io::Write as _};
+    use std::{fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _};
     let stamp = stdx::clock::rfc3339_now();
     let stamp: String = stamp.chars().filter(char::is_ascii_digit).take(14).collect();
     let file = PathBuf::from(file.unwrap_or_else(|| format!("reasonix-{stamp}.md")));
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(0o600)
         .open(&file)
         .and_then(|mut out| out.write_all(text.as_bytes()));
     match written {
@@ -146,5 +147,24 @@ fn export(file: Option<String>, text: &str) -> Done {
             Level::Error,
             format!("Could not write {}: {error}", file.display()),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn an_export_is_its_owners_alone_and_overwrites_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("out.md");
+        let name = Some(file.display().to_string());
+        assert!(matches!(export(name.clone(), "one"), Done::Told(Level::Info, _)));
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(matches!(export(name, "two"), Done::Told(Level::Error, _)));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
     }
 }

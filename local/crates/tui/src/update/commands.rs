@@ -131,20 +131,60 @@ fn permissions(preset: Preset) -> String {
 
 /// Writes the transcript as Markdown.
 fn markdown(model: &Model) -> String {
-    let mut text = String::new();
+    let mut text = match model.session.snapshot.items_before {
+        0 => String::new(),
+        before => format!("*The first {before} entries of this session are not in this file.*\n\n"),
+    };
     for item in &model.session.snapshot.items {
         let part = match item {
             protocol::Item::User { text, .. } => format!("## Request\n\n{text}\n\n"),
-            protocol::Item::Assistant { text, .. } if !text.is_empty() => format!("{text}\n\n"),
+            protocol::Item::Assistant { text, .. } if !text.is_empty() => {
+                format!("{}\n\n", richtext::sanitize(text))
+            }
             protocol::Item::Tool {
                 name,
                 arguments,
                 output,
                 ..
-            } => format!("### {name}\n\n```json\n{arguments}\n```\n\n```text\n{output}\n```\n\n"),
+            } => {
+                let (arguments, output) = (fenced("json", arguments), fenced("text", output));
+                format!("### {}\n\n{arguments}{output}", richtext::safe_line(name))
+            }
             _ => continue,
         };
         text.push_str(&part);
     }
     text
+}
+
+/// Writes a code block that ends where its text ends, whatever that holds. Nothing in it steers a terminal that shows
+/// the file.
+fn fenced(language: &str, text: &str) -> String {
+    let text = richtext::sanitize(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{text}\n{fence}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_block_ends_where_its_text_ends() {
+        assert_eq!(fenced("text", "plain"), "```text\nplain\n```\n\n");
+        assert_eq!(
+            fenced("text", "a\n````\n\x1b[2Jb"),
+            "`````text\na\n````\n\u{fffd}[2Jb\n`````\n\n"
+        );
+    }
+
+    #[test]
+    fn an_export_says_what_it_leaves_out() {
+        let mut harness = crate::testing::Harness::new(80, 24).turn(1, "work");
+        assert!(markdown(&harness.model).starts_with("## Request"));
+        harness.model.session.snapshot.items_before = 7;
+        let text = markdown(&harness.model);
+        assert!(text.starts_with("*The first 7 entries"), "{text}");
+    }
 }

@@ -30,8 +30,12 @@ impl History {
     /// The file exists and cannot be read.
     pub(crate) fn load(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        match fs::File::open(path) {
-            Ok(file) => file.take(READ).read_to_end(&mut bytes)?,
+        match fs::metadata(path) {
+            // Opening a pipe waits for somebody who writes into it.
+            Ok(found) if !found.is_file() => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            }
+            Ok(_) => fs::File::open(path)?.take(READ).read_to_end(&mut bytes)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
         };
@@ -197,5 +201,10 @@ mod tests {
         fs::write(folder.path().join("file"), "").unwrap();
         assert!(remember(&path, "x").is_err());
         assert!(History::load(folder.path()).is_err(), "a folder is no history");
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(History::load(&pipe).is_err(), "a pipe would be waited for");
+        assert!(remember(&pipe, "x").is_err());
     }
 }
