@@ -193,15 +193,17 @@ fn opened(lease: Lease, log: Log, stored: &[Stored], recovered: bool, session: S
 pub(crate) fn store_error(session: SessionId, error: &StoreError) -> ErrorBody {
     match error {
         StoreError::Held { holder } => {
-            let socket = holder
-                .as_ref()
-                .and_then(|holder| holder.socket.clone())
-                .unwrap_or_default();
-            ErrorBody::new(
-                ErrorCode::HeldElsewhere,
-                format!("session {session} is open in another daemon ({socket}): {error}"),
-            )
-            .hint("attach to that daemon, or stop it first")
+            let socket = holder.as_ref().and_then(|holder| holder.socket.as_deref());
+            // A program that works alone has none.
+            let (place, hint) = match socket.filter(|socket| !socket.is_empty()) {
+                Some(socket) => (
+                    format!("in another daemon ({socket})"),
+                    "attach to that daemon, or stop it first",
+                ),
+                None => ("in another program".to_owned(), "leave it there first"),
+            };
+            let message = format!("session {session} is open {place}: {error}");
+            ErrorBody::new(ErrorCode::HeldElsewhere, message).hint(hint)
         }
         StoreError::BadId(_) | StoreError::NoSession(_) => {
             ErrorBody::new(ErrorCode::NotFound, error.to_string())
