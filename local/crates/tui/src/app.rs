@@ -87,8 +87,8 @@ pub(crate) trait Display {
     fn suspend(&mut self) -> io::Result<()>;
     /// Takes the terminal again after the process was stopped.
     fn resume(&mut self) -> io::Result<()>;
-    /// Puts everything back as it was.
-    async fn leave(self);
+    /// Puts everything back as it was, and says whether anybody reads what is written.
+    async fn leave(self) -> bool;
 }
 
 /// Shows the screen on a display until the person leaves.
@@ -354,7 +354,7 @@ impl<D: Display> App<D> {
     /// Puts the terminal back and says how it ended.
     async fn end(self, why: Why) -> Ending {
         let width = self.terminal.size().0;
-        self.terminal.leave().await;
+        let reads = self.terminal.leave().await;
         self.runner.close().await;
         let session = &self.model.session;
         Ending {
@@ -362,7 +362,12 @@ impl<D: Display> App<D> {
             is_working: session.snapshot.phase.turn().is_some(),
             undelivered: self.model.outbox.undelivered(),
             why,
-            tail: self.model.transcript.tail(width, TAIL),
+            // Where nobody reads, writing it would keep the program from ending.
+            tail: if reads {
+                self.model.transcript.tail(width, TAIL)
+            } else {
+                Vec::new()
+            },
         }
     }
 }

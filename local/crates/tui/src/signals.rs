@@ -10,7 +10,7 @@ use tokio::{
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Leave: SIGTERM, SIGHUP, or the terminal is gone.
+    /// Leave: SIGTERM, SIGHUP, SIGQUIT, or the terminal is gone.
     Leave,
     /// As Ctrl-C (SIGINT from elsewhere; in raw mode the key is a key).
     Interrupt,
@@ -22,6 +22,7 @@ pub(crate) enum Signal {
 pub(crate) struct Signals {
     hangup: Stream,
     terminate: Stream,
+    quit: Stream,
     interrupt: Stream,
     continued: Stream,
     terminal: Option<AsyncFd<io::Stdin>>,
@@ -33,6 +34,8 @@ impl Signals {
         Ok(Self {
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
+            // From elsewhere; its default would end the process with the terminal as the screen has it.
+            quit: signal(SignalKind::quit())?,
             interrupt: signal(SignalKind::interrupt())?,
             continued: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
             terminal: watch_terminal(),
@@ -45,6 +48,7 @@ impl Signals {
             biased;
             _ = self.hangup.recv() => Signal::Leave,
             _ = self.terminate.recv() => Signal::Leave,
+            _ = self.quit.recv() => Signal::Leave,
             () = gone(self.terminal.as_ref()) => Signal::Leave,
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.continued.recv() => Signal::Continued,

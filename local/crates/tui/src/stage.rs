@@ -322,7 +322,9 @@ impl Display for Sheet {
         Ok(())
     }
 
-    async fn leave(self) {}
+    async fn leave(self) -> bool {
+        true
+    }
 }
 
 /// Gives the text in a buffer.

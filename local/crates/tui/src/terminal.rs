@@ -93,9 +93,10 @@ impl Display for Terminal {
     }
 
     /// Once what is being written is through or does not get through.
-    async fn leave(mut self) {
-        self.writer.settled().await;
+    async fn leave(mut self) -> bool {
+        let reads = self.writer.settled().await;
         self.modes.leave();
+        reads
     }
 }
 

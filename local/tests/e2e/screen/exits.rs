@@ -1,6 +1,15 @@
 //! Every way out of the screen, and the terminal after each.
 
-use rustix::process::Signal;
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    process::Stdio,
+};
+
+use rustix::{
+    process::Signal,
+    termios::{Winsize, tcsetwinsize},
+};
 use scripted_model::{Reply, Scenario};
 
 use super::{
@@ -8,7 +17,7 @@ use super::{
     work::{ask, open},
 };
 use crate::{
-    local_rig::LocalRig,
+    local_rig::{LocalRig, in_time},
     rig::{eventually, send_signal},
 };
 
@@ -22,7 +31,7 @@ enum Way {
     Signal(Signal),
 }
 
-const WAYS: [(Way, i32); 7] = [
+const WAYS: [(Way, i32); 8] = [
     (Way::Keys(&["C-c", "C-c"]), 0),
     (Way::Keys(&["C-d"]), 0),
     (Way::Command("/quit"), 0),
@@ -30,6 +39,7 @@ const WAYS: [(Way, i32); 7] = [
     (Way::Command("exit"), 0),
     (Way::Signal(Signal::TERM), 130),
     (Way::Signal(Signal::HUP), 130),
+    (Way::Signal(Signal::QUIT), 130),
 ];
 
 async fn take(terminal: &Terminal, way: Way) {
@@ -94,4 +104,66 @@ async fn a_window_that_is_closed_ends_the_program() {
     })
     .await;
     rig.left_nothing();
+}
+
+/// A terminal whose other end is held by the test, which reads from it or does not.
+fn deaf_terminal() -> (File, File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = File::options().read(true).write(true).open(name).unwrap();
+    let size = Winsize {
+        ws_row: 50,
+        ws_col: 200,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&slave, size).unwrap();
+    (File::from(master), slave)
+}
+
+fn read_until(master: &mut File, text: &str) {
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains(text) {
+        let mut bytes = [0; 4096];
+        let length = master.read(&mut bytes).unwrap();
+        seen.extend_from_slice(&bytes[..length]);
+    }
+}
+
+/// A window that hangs, such as one over a network that is gone, takes no output. That keeps nobody in the program.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_does_not_read_keeps_nobody() {
+    let page = "words without end ".repeat(2_000);
+    let reply = Reply::new().say(&page).gate("never").say(" end.");
+    let rig = LocalRig::new(Scenario::new().reply(reply)).await;
+    let (mut master, slave) = deaf_terminal();
+    let mut command = rig.command(&[]);
+    command.env("TERM", "xterm");
+    let end = || Stdio::from(slave.try_clone().unwrap());
+    command.stdin(end()).stdout(end()).stderr(end());
+    let mut program = command.spawn().unwrap();
+    drop((command, slave));
+    read_until(&mut master, "Ask for something");
+    // A line end that comes with other keys would be taken for one of a paste.
+    master.write_all(b"zq").unwrap();
+    read_until(&mut master, "zq");
+    master.write_all(b"\r").unwrap();
+    rig.held("never").await;
+    eventually("the terminal is full", || {
+        rustix::io::ioctl_fionread(&master).unwrap() > 4_000
+    })
+    .await;
+    send_signal(program.id().unwrap(), Signal::TERM);
+    let ended = in_time("the end of the program", program.wait()).await.unwrap();
+    assert_eq!(ended.code(), Some(130));
+    let mut left = Vec::new();
+    // The end of a terminal is an error for who reads it.
+    drop(master.read_to_end(&mut left));
+    assert!(
+        String::from_utf8_lossy(&left).contains("\u{1b}[?1049l"),
+        "the screen was left"
+    );
 }

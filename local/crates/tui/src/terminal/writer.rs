@@ -10,6 +10,10 @@ use futures_util::future::BoxFuture;
 
 /// How long leaving waits for a terminal that does not read.
 const SETTLE: Duration = Duration::from_millis(500);
+/// How often what such a terminal has not read is thrown away. Each time lets a few KiB more of the picture pass.
+const DISCARDS: usize = 400;
+/// How long the writing is waited for after each.
+const BETWEEN: Duration = Duration::from_millis(5);
 
 /// Bytes in memory that the drawing is written into.
 #[derive(Debug, Clone, Default)]
@@ -73,10 +77,30 @@ impl Writer {
         }
     }
 
-    /// Waits a little for what is being written. What fails or hangs now is not worth more: the screen ends.
-    pub(super) async fn settled(&mut self) {
-        if self.is_writing() {
-            drop(tokio::time::timeout(SETTLE, self.written()).await);
+    /// Waits a little for what is being written, and says whether it was read. A terminal that does not read loses it:
+    /// whatever is written later would wait behind it, and the screen would never end.
+    pub(super) async fn settled(&mut self) -> bool {
+        if !self.is_writing() || tokio::time::timeout(SETTLE, self.written()).await.is_ok() {
+            return true;
         }
+        for _ in 0..DISCARDS {
+            discard();
+            if tokio::time::timeout(BETWEEN, self.written()).await.is_ok() {
+                break;
+            }
+        }
+        // Room for what puts the terminal back.
+        discard();
+        false
+    }
+}
+
+/// Throws away what the terminal has not read, and lets output pass again that was held there (Ctrl-S).
+fn discard() {
+    use rustix::termios::{Action, QueueSelector, tcflow, tcflush};
+    let out = io::stdout();
+    let flushed = tcflush(&out, QueueSelector::OFlush).and_then(|()| tcflow(&out, Action::OOn));
+    if let Err(error) = flushed {
+        tracing::debug!(%error, "the terminal's output could not be thrown away");
     }
 }
