@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use link::{Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, Prompter, SecretQuestion};
+use link::{Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, Prompter, SecretKind, SecretQuestion};
 use stdx::Secret;
 
 use crate::{exit::Exit, headless::Signals, report::Failure, terminal};
@@ -85,11 +85,7 @@ impl Prompter for AtTerminal {
     }
 
     fn secret<'a>(&'a self, question: &'a SecretQuestion) -> Answer<'a, Option<Secret>> {
-        let again = if question.round > 1 { " (again)" } else { "" };
-        let label = format!(
-            "{}{again}: ",
-            visible(question.label.trim_end_matches([' ', ':']))
-        );
+        let label = label(question);
         let (echo, instructions) = (question.echo, visible(&question.instructions));
         Box::pin(async move {
             if !instructions.trim().is_empty() {
@@ -113,6 +109,16 @@ impl Prompter for AtTerminal {
 
     fn notice(&self, text: &str) {
         terminal::error(&visible(text));
+    }
+}
+
+/// Gives what stands before the answer. A host's own question names the host, since it could read like one of ours.
+fn label(question: &SecretQuestion) -> String {
+    let again = if question.round > 1 { " (again)" } else { "" };
+    let asked = visible(question.label.trim_end_matches([' ', ':']));
+    match question.kind {
+        SecretKind::Challenge => format!("{} asks: {asked}{again}: ", visible(&question.host)),
+        SecretKind::Password | SecretKind::Passphrase { .. } => format!("{asked}{again}: "),
     }
 }
 
@@ -200,6 +206,31 @@ pub(crate) fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_of_a_host_cannot_pass_for_one_of_ours() {
+        let question = SecretQuestion {
+            kind: SecretKind::Challenge,
+            host: "lab".to_owned(),
+            label: "Passphrase for /home/me/.ssh/id_ed25519:\r ".to_owned(),
+            instructions: String::new(),
+            echo: false,
+            round: 2,
+        };
+        assert_eq!(
+            label(&question),
+            "lab asks: Passphrase for /home/me/.ssh/id_ed25519:\u{fffd} (again): "
+        );
+        let ours = SecretQuestion {
+            kind: SecretKind::Password,
+            label: "Password of me on lab".to_owned(),
+            round: 1,
+            ..question
+        };
+        assert_eq!(label(&ours), "Password of me on lab: ");
+    }
+
     #[test]
     fn a_host_cannot_steer_the_terminal() {
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -69,7 +69,8 @@ struct Current {
 impl Current {
     fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            // It may be the first file below Reasonix's own folder, which is nobody else's business.
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         let file = OpenOptions::new()
             .create(true)
@@ -125,7 +126,20 @@ impl<'a> MakeWriter<'a> for Rotating {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    #[test]
+    fn folders_made_for_a_log_belong_to_their_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("home/logs/screen.log");
+        Current::open(&path).unwrap();
+        for made in [path.as_path(), path.parent().unwrap(), &dir.path().join("home")] {
+            let mode = fs::metadata(made).unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{}: {mode:o}", made.display());
+        }
+    }
 
     #[test]
     fn keeps_five_files() {
