@@ -350,7 +350,7 @@ async fn history(client: &Client) -> Result<Vec<EventEnvelope>, Error> {
 
 fn outcome(view: &Snapshot, wanted: TurnId) -> Option<&Outcome> {
     view.items.iter().find_map(|item| match item {
-        Item::TurnEnd { turn, outcome } if *turn == wanted => Some(outcome),
+        Item::TurnEnd { turn, outcome, .. } if *turn == wanted => Some(outcome),
         _ => None,
     })
 }

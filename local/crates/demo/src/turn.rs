@@ -207,7 +207,9 @@ fn is_completed(state: &Snapshot, turn: TurnId, audience: Audience) -> Result<bo
         return Err(DemoError::Turn(what));
     }
     let outcome = state.items.iter().rev().find_map(|item| match item {
-        Item::TurnEnd { turn: of, outcome } if *of == turn => Some(outcome),
+        Item::TurnEnd {
+            turn: of, outcome, ..
+        } if *of == turn => Some(outcome),
         _ => None,
     });
     match outcome {
@@ -258,7 +260,8 @@ mod tests {
     }
 
     fn ended(outcome: Outcome) -> Snapshot {
-        state([Item::TurnEnd { turn: TURN, outcome }])
+        let (turn, usage) = (TURN, protocol::UsageView::default());
+        state([Item::TurnEnd { turn, outcome, usage }])
     }
 
     #[test]

@@ -111,6 +111,10 @@ impl Follower {
     }
 
     async fn open(&self, client: &SessionClient, request: &OpenSession) -> Result<SessionView, Error> {
+        if !self.wanted.is_new {
+            let (_info, snapshot) = self.link.agent().enter(request).await?;
+            return Ok(SessionView::from_snapshot(client.clone(), snapshot));
+        }
         self.link.open_session(request).await?;
         SessionView::open(client.clone()).await
     }

@@ -87,6 +87,14 @@ pub struct UsageView {
     pub output: u64,
 }
 
+impl UsageView {
+    /// Says whether nothing was used, or nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl std::ops::AddAssign for UsageView {
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);

@@ -184,6 +184,9 @@ pub enum Item {
         turn: TurnId,
         /// How it ended.
         outcome: Outcome,
+        /// What its requests used in all.
+        #[serde(default, skip_serializing_if = "UsageView::is_empty")]
+        usage: UsageView,
     },
     /// An entry of a newer version, to be skipped.
     #[serde(other)]

@@ -168,7 +168,7 @@ impl Snapshot {
                     self.phase = Phase::Cancelling { turn: *turn };
                 }
             }
-            TurnEvent::Ended { turn, outcome, .. } => self.end_turn(*turn, outcome),
+            TurnEvent::Ended { turn, outcome, usage } => self.end_turn(*turn, outcome, *usage),
             TurnEvent::Unknown => {}
         }
     }
@@ -218,7 +218,7 @@ impl Snapshot {
         }
     }
 
-    fn end_turn(&mut self, turn: TurnId, outcome: &Outcome) {
+    fn end_turn(&mut self, turn: TurnId, outcome: &Outcome, usage: UsageView) {
         self.queue.retain(|queued| *queued != turn);
         if self.phase.turn() == Some(turn) {
             self.phase = Phase::Idle;
@@ -227,6 +227,7 @@ impl Snapshot {
         self.push(Item::TurnEnd {
             turn,
             outcome: outcome.clone(),
+            usage,
         });
     }
 

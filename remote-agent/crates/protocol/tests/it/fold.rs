@@ -558,6 +558,7 @@ fn the_transcript_is_bounded_and_counts_what_it_left_out() {
     let newest = Item::TurnEnd {
         turn: TurnId(turns),
         outcome: Outcome::Completed,
+        usage: UsageView::default(),
     };
     assert_eq!(snapshot.items.back(), Some(&newest));
 }

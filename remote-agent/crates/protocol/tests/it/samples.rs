@@ -557,6 +557,7 @@ pub(crate) fn snapshot() -> Snapshot {
         Item::TurnEnd {
             turn: TurnId(2),
             outcome: Outcome::Completed,
+            usage: usage(),
         },
     ]
     .into();

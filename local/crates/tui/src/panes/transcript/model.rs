@@ -212,13 +212,9 @@ impl Transcript {
             Event::Turn(event) => {
                 let Some(turn) = turn_of(event) else { return };
                 self.reconcile(snapshot, Touched::Turn(turn));
-                match event {
-                    TurnEvent::Ended { usage, .. } => self.set_usage(turn, *usage),
-                    // A message is known by its number alone.
-                    TurnEvent::Partial { item, .. } | TurnEvent::Assistant { item, .. } => {
-                        self.refresh_message(snapshot, *item);
-                    }
-                    _ => {}
+                // A message is known by its number alone.
+                if let TurnEvent::Partial { item, .. } | TurnEvent::Assistant { item, .. } = event {
+                    self.refresh_message(snapshot, *item);
                 }
             }
             Event::Tool(ToolEvent::Started { call, .. } | ToolEvent::Finished { call, .. }) => {
@@ -228,14 +224,6 @@ impl Transcript {
             // It does not say which call it was about.
             Event::Prompt(_) => self.reconcile(snapshot, Touched::All),
             Event::Tool(ToolEvent::Unknown) | Event::Session(_) | Event::Unknown => {}
-        }
-    }
-
-    fn set_usage(&mut self, turn: TurnId, usage: protocol::UsageView) {
-        for cell in self.cells.iter_mut().rev() {
-            if cell.set_usage(turn, usage) {
-                return;
-            }
         }
     }
 
@@ -354,9 +342,9 @@ impl Transcript {
         let shown = self.cells.iter_mut().rev().filter(|cell| !cell.is_own());
         for (cell, item) in shown.zip(snapshot.items.iter().rev()) {
             match touched {
-                // The items are in the order of turns.
+                // The items are in the order of turns. Behind the touched one are those that wait, and what they wait
+                // for may have changed.
                 Touched::Turn(turn) if item.turn().is_some_and(|of| of < turn) => return,
-                Touched::Turn(turn) if item.turn() != Some(turn) => {}
                 Touched::Turn(_) | Touched::All => cell.take_over(item, Some(snapshot)),
             }
         }

@@ -190,6 +190,7 @@ fn end(turn: u64, outcome: Outcome) -> Item {
     Item::TurnEnd {
         turn: TurnId(turn),
         outcome,
+        usage: UsageView::default(),
     }
 }
 

@@ -12,11 +12,16 @@ mod tool;
 mod turn_end;
 mod user;
 
-use protocol::{Item, Snapshot, TurnId, UsageView};
+use protocol::{Item, Snapshot};
 use ratatui::text::Line;
 
 pub(super) use self::answer::AnswerCell;
-use self::{queued::QueuedCell, tool::ToolCell, turn_end::TurnEndCell, user::UserCell};
+use self::{
+    queued::QueuedCell,
+    tool::ToolCell,
+    turn_end::TurnEndCell,
+    user::{UserCell, Waits},
+};
 use super::{Level, Notice, QueuedSubmit, look::Look};
 
 /// An entry.
@@ -53,7 +58,9 @@ impl Cell {
                 arguments,
                 ..
             } => Content::Tool(Box::new(ToolCell::new(call, name, arguments))),
-            Item::TurnEnd { turn, outcome } => Content::TurnEnd(TurnEndCell::new(*turn, outcome)),
+            Item::TurnEnd { turn, outcome, usage } => {
+                Content::TurnEnd(TurnEndCell::new(*turn, outcome, *usage))
+            }
             Item::Unknown => Content::Unknown,
         };
         let mut cell = Self::new(id, content);
@@ -102,7 +109,7 @@ impl Cell {
     pub(super) fn take_over(&mut self, item: &Item, snapshot: Option<&Snapshot>) {
         let changed = match (&mut self.content, item) {
             (Content::User(cell), Item::User { turn, .. }) => {
-                cell.set_waiting(snapshot.is_some_and(|snapshot| snapshot.queue.contains(turn)))
+                cell.set_waits(snapshot.map_or(Waits::No, |snapshot| Waits::of(*turn, snapshot)))
             }
             (Content::Answer(cell), Item::Assistant { text, reasoning, .. }) => cell.set(text, reasoning),
             (
@@ -114,22 +121,10 @@ impl Cell {
                 let mut prompts = snapshot.iter().flat_map(|snapshot| &snapshot.prompts);
                 cell.set(*state, output, prompts.any(|prompt| prompt.call == *call))
             }
-            (Content::TurnEnd(cell), Item::TurnEnd { outcome, .. }) => cell.set(outcome),
+            (Content::TurnEnd(cell), Item::TurnEnd { outcome, usage, .. }) => cell.set(outcome, *usage),
             _ => false,
         };
         self.revision += u64::from(changed);
-    }
-
-    /// Takes over what a turn used.
-    pub(super) fn set_usage(&mut self, ended: TurnId, usage: UsageView) -> bool {
-        match &mut self.content {
-            Content::TurnEnd(cell) if cell.turn == ended => {
-                cell.usage = Some(usage);
-                self.revision += 1;
-                true
-            }
-            _ => false,
-        }
     }
 
     /// Gives the answer, where it is one.

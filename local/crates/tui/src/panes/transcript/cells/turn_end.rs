@@ -9,23 +9,23 @@ use crate::{panes::transcript::look::Look, theme::Role};
 pub(super) struct TurnEndCell {
     pub(super) turn: TurnId,
     outcome: Outcome,
-    /// What its requests used, where this screen saw the turn end.
-    pub(super) usage: Option<UsageView>,
+    usage: UsageView,
 }
 
 impl TurnEndCell {
-    pub(super) fn new(turn: TurnId, outcome: &Outcome) -> Self {
+    pub(super) fn new(turn: TurnId, outcome: &Outcome, usage: UsageView) -> Self {
         Self {
             turn,
             outcome: outcome.clone(),
-            usage: None,
+            usage,
         }
     }
 
-    pub(super) fn set(&mut self, outcome: &Outcome) -> bool {
-        let changed = self.outcome != *outcome;
+    pub(super) fn set(&mut self, outcome: &Outcome, usage: UsageView) -> bool {
+        let changed = self.outcome != *outcome || self.usage != usage;
         if changed {
             self.outcome = outcome.clone();
+            self.usage = usage;
         }
         changed
     }
@@ -75,7 +75,10 @@ impl TurnEndCell {
     }
 
     fn receipt(&self) -> Option<String> {
-        let usage = self.usage.filter(|usage| *usage != UsageView::default())?;
+        let usage = self.usage;
+        if usage.is_empty() {
+            return None;
+        }
         let cached = match usage.cached {
             0 => String::new(),
             cached => format!(" ({} cached)", thousands(cached)),

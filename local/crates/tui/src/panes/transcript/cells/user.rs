@@ -1,6 +1,6 @@
 //! What a person asked.
 
-use protocol::TurnId;
+use protocol::{Item, Outcome, Phase, Snapshot, TurnId};
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -18,7 +18,41 @@ const FOLDED: (usize, usize) = (20, 4000);
 pub(super) struct UserCell {
     pub(super) turn: TurnId,
     text: String,
-    is_waiting: bool,
+    waits: Waits,
+}
+
+/// What a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    No,
+    /// The running turn has to end.
+    ForTurn,
+    /// The turn before it was cut off; the agent holds back what follows until a person says more.
+    ForPerson,
+}
+
+impl Waits {
+    pub(super) fn of(turn: TurnId, snapshot: &Snapshot) -> Self {
+        if !snapshot.queue.contains(&turn) {
+            return Self::No;
+        }
+        let last = snapshot.items.iter().rev().find_map(|item| match item {
+            Item::TurnEnd { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+        match snapshot.phase {
+            Phase::Idle if last == Some(&Outcome::Interrupted) => Self::ForPerson,
+            _ => Self::ForTurn,
+        }
+    }
+
+    fn words(self) -> Option<&'static str> {
+        match self {
+            Self::No => None,
+            Self::ForTurn => Some("waits for the running turn"),
+            Self::ForPerson => Some("held back; what you send next lets it go on"),
+        }
+    }
 }
 
 impl UserCell {
@@ -26,20 +60,20 @@ impl UserCell {
         Self {
             turn,
             text: text.to_owned(),
-            is_waiting: false,
+            waits: Waits::No,
         }
     }
 
-    pub(super) fn set_waiting(&mut self, is_waiting: bool) -> bool {
-        std::mem::replace(&mut self.is_waiting, is_waiting) != is_waiting
+    pub(super) fn set_waits(&mut self, waits: Waits) -> bool {
+        std::mem::replace(&mut self.waits, waits) != waits
     }
 
     pub(super) fn lines(&self, look: &Look) -> Vec<Line<'static>> {
         let style = look.style(Role::User);
         let mut lines = written(&self.text, style, look);
-        if self.is_waiting {
+        if let Some(words) = self.waits.words() {
             let dim = look.style(Role::Dim);
-            lines.extend(look.hanging(Span::raw("  "), "waits for the running turn", dim));
+            lines.extend(look.hanging(Span::raw("  "), words, dim));
         }
         lines
     }

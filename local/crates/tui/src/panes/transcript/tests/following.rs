@@ -93,9 +93,12 @@ impl Play {
                 let outcome = if *well {
                     Outcome::Completed
                 } else {
-                    Outcome::Cancelled
+                    Outcome::Interrupted
                 };
-                let usage = UsageView::default();
+                let usage = UsageView {
+                    input: 100 * turn.0,
+                    ..UsageView::default()
+                };
                 self.shown.turn(TurnEvent::Ended { turn, outcome, usage });
             }
             (Step::Replace, _) => self.shown.pane.replace(&self.shown.snapshot),
@@ -300,4 +303,29 @@ fn a_message_is_known_by_its_number_alone() {
         cost: None,
     });
     assert_eq!(shown.screen(), "new\n\n› next");
+}
+
+#[test]
+fn what_waits_behind_a_turn_that_was_cut_off_is_held_back_until_another_begins() {
+    let mut shown = Shown::new(60, 20);
+    for turn in 1..=3 {
+        shown.submit(turn, "please");
+    }
+    shown.turn(TurnEvent::Started { turn: TurnId(1) });
+    assert_eq!(shown.screen().matches("waits for the running turn").count(), 2);
+    shown.turn(TurnEvent::Ended {
+        turn: TurnId(1),
+        outcome: Outcome::Interrupted,
+        usage: UsageView::default(),
+    });
+    let screen = shown.screen();
+    assert_eq!(screen.matches("held back").count(), 2, "{screen}");
+    shown.turn(TurnEvent::Started { turn: TurnId(2) });
+    let screen = shown.screen();
+    assert_eq!(screen.matches("held back").count(), 0, "{screen}");
+    assert_eq!(
+        screen.matches("waits for the running turn").count(),
+        1,
+        "{screen}"
+    );
 }
