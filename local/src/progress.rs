@@ -61,6 +61,11 @@ impl Shown {
                 self.seen = Seen::Lost;
                 terminal::error(&format!("{}: {cause}; trying again", self.host));
             }
+            // The first try comes at once, and only the newest state is kept: the loss itself may go unseen.
+            LinkState::Connecting(_) if self.seen == Seen::Live => {
+                self.seen = Seen::Lost;
+                terminal::error(&format!("{}: the connection was lost; trying again", self.host));
+            }
             LinkState::Live { .. } => {
                 if self.seen == Seen::Lost {
                     terminal::error(&format!("{}: connected again", self.host));
