@@ -100,7 +100,14 @@ mod tests {
 
     use super::*;
 
-    fn question(multi_select: bool, free_text: bool) -> Question {
+    fn several(free_text: bool) -> Question {
+        Question {
+            multi_select: true,
+            ..one(free_text)
+        }
+    }
+
+    fn one(free_text: bool) -> Question {
         let option = |label: &str, description: &str| QuestionOption {
             label: label.to_owned(),
             description: description.to_owned(),
@@ -109,7 +116,7 @@ mod tests {
             header: "Storage".to_owned(),
             text: "Where\u{1b}[2J?".to_owned(),
             options: vec![option("SQLite", "one file"), option("Postgres", "")],
-            multi_select,
+            multi_select: false,
             free_text,
         }
     }
@@ -123,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_line_is_numbers_a_label_or_own_words() {
-        let one = question(false, true);
+        let one = one(true);
         assert_eq!(reply(&one, " 2 "), Ok(many(&["Postgres"])));
         assert_eq!(reply(&one, "sqlite"), Ok(many(&["SQLite"])));
         assert_eq!(reply(&one, "a plain file"), Ok(Reply::words("a plain file")));
@@ -131,14 +138,14 @@ mod tests {
         for wrong in ["0", "3", "1,2"] {
             reply(&one, wrong).unwrap_err();
         }
-        let several = question(true, false);
+        let several = several(false);
         assert_eq!(reply(&several, "2, 1 2"), Ok(many(&["Postgres", "SQLite"])));
         reply(&several, "a plain file").unwrap_err();
     }
 
     #[test]
     fn wrong_lines_are_asked_for_again_and_every_question_is_put() {
-        let questions = [question(false, false), question(true, true)];
+        let questions = [one(false), several(true)];
         let mut lines = ["7", "none", "1", "1,2"].into_iter();
         let mut shown = Vec::new();
         let replies = put(&questions, |text| {
@@ -161,6 +168,6 @@ mod tests {
 
     #[test]
     fn a_terminal_that_is_gone_answers_nothing() {
-        assert_eq!(put(&[question(false, true)], |_| None), None);
+        assert_eq!(put(&[one(true)], |_| None), None);
     }
 }
