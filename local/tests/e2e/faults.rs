@@ -21,7 +21,7 @@ use crate::{
 const BREAKS: usize = 20;
 
 /// Random choices that can be repeated (SplitMix64).
-struct Choices(u64);
+pub(crate) struct Choices(u64);
 
 impl Choices {
     /// Takes the seed of a run that is to be repeated, else a fresh one, and prints it.
@@ -29,7 +29,7 @@ impl Choices {
         clippy::disallowed_methods,
         reason = "a test binary is its own composition root"
     )]
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let given = std::env::var("REASONIX_TEST_SEED").ok();
         let seed = given.map_or_else(|| RandomState::new().hash_one(0), |seed| seed.parse().unwrap());
         let shown = format!("REASONIX_TEST_SEED={seed}\n");
@@ -37,7 +37,12 @@ impl Choices {
         Self(seed)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    /// Gives choices that do not depend on how many are taken here from now on.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.below(u64::MAX))
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

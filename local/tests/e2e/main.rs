@@ -13,6 +13,7 @@ mod remote;
 mod remote_verbs;
 mod rig;
 mod screen;
+mod screen_faults;
 mod secrets;
 mod serving;
 mod trust;

@@ -174,6 +174,11 @@ impl Rig {
         RealSshd::start(self.login.clone()).await.unwrap()
     }
 
+    /// Gives the file with the laptop's key.
+    pub(crate) fn identity(&self) -> PathBuf {
+        self.dir.path().join("ssh/key")
+    }
+
     /// Gives the folder for programs on the host.
     pub(crate) fn programs(&self) -> PathBuf {
         self.host().join(".reasonix/bin")
