@@ -72,11 +72,7 @@ impl Modes {
     pub(crate) fn restore(&self) {
         if let Some(modes) = &self.0 {
             // A terminal that is gone needs nothing.
-            let _gone = rustix::termios::tcsetattr(
-                io::stdin(),
-                rustix::termios::OptionalActions::Now,
-                modes,
-            );
+            let _gone = rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Now, modes);
         }
     }
 }

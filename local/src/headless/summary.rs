@@ -21,7 +21,9 @@ pub(crate) fn exit_of(snapshot: &Snapshot, turn: TurnId) -> Option<Exit> {
 /// Gives how a turn ended.
 pub(crate) fn outcome(snapshot: &Snapshot, turn: TurnId) -> Option<&Outcome> {
     snapshot.items.iter().rev().find_map(|item| match item {
-        Item::TurnEnd { turn: ended, outcome, .. } if *ended == turn => Some(outcome),
+        Item::TurnEnd {
+            turn: ended, outcome, ..
+        } if *ended == turn => Some(outcome),
         _ => None,
     })
 }

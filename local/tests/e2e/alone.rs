@@ -34,7 +34,10 @@ impl World {
 
     /// A debug build wants the C library; the static program, which is what CI tests, wants nothing.
     fn copy_libraries(&self) {
-        let listed = stdx::process::blocking_command("ldd").arg(program()).output().unwrap();
+        let listed = stdx::process::blocking_command("ldd")
+            .arg(program())
+            .output()
+            .unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
         for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
             let place = self.path().join(library.trim_start_matches('/'));
@@ -84,14 +87,7 @@ async fn the_program_needs_no_other_file_and_no_privilege() {
     }
     fs::write(state.join("config.toml"), config).unwrap();
 
-    let args = [
-        "run",
-        "--dir",
-        "/work",
-        "--output-format",
-        "json",
-        "make a file",
-    ];
+    let args = ["run", "--dir", "/work", "--output-format", "json", "make a file"];
     let ran = world.run(&args).await;
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(only_line(&ran)["result"], "Done.", "{ran:#?}");

@@ -101,7 +101,11 @@ pub(super) const SCREEN: &[Binding<Action>] = &[
 
 /// Keys of the composer.
 pub(super) const EDITS: &[Binding<Edit>] = &[
-    edit(&["enter", "ctrl+enter"], Edit::Send, "Send, or queue while a turn runs"),
+    edit(
+        &["enter", "ctrl+enter"],
+        Edit::Send,
+        "Send, or queue while a turn runs",
+    ),
     edit(
         &["shift+enter", "alt+enter", "ctrl+j"],
         Edit::Newline,

@@ -33,7 +33,10 @@ impl History {
         match fs::metadata(path) {
             // Opening a pipe waits for somebody who writes into it.
             Ok(found) if !found.is_file() => {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it is no regular file",
+                ));
             }
             Ok(_) => fs::File::open(path)?.take(READ).read_to_end(&mut bytes)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
