@@ -145,17 +145,26 @@ async fn a_terminal_that_does_not_read_keeps_nobody() {
     let end = || Stdio::from(slave.try_clone().unwrap());
     command.stdin(end()).stdout(end()).stderr(end());
     let mut program = command.spawn().unwrap();
-    drop((command, slave));
+    drop(command);
     read_until(&mut master, "Ask for something");
     // A line end that comes with other keys would be taken for one of a paste.
     master.write_all(b"zq").unwrap();
     read_until(&mut master, "zq");
     master.write_all(b"\r").unwrap();
     rig.held("never").await;
+    // Pictures until none goes through any more: the whole screen again and again (Ctrl-L).
+    for _ in 0..20 {
+        master.write_all(b"\x0c").unwrap();
+        eventually("the key is taken", || {
+            rustix::io::ioctl_fionread(&slave).unwrap() == 0
+        })
+        .await;
+    }
     eventually("the terminal is full", || {
         rustix::io::ioctl_fionread(&master).unwrap() > 4_000
     })
     .await;
+    drop(slave);
     send_signal(program.id().unwrap(), Signal::TERM);
     let ended = in_time("the end of the program", program.wait()).await.unwrap();
     assert_eq!(ended.code(), Some(130));

@@ -99,7 +99,10 @@ impl Writer {
 fn discard() {
     use rustix::termios::{Action, QueueSelector, tcflow, tcflush};
     let out = io::stdout();
-    let flushed = tcflush(&out, QueueSelector::OFlush).and_then(|()| tcflow(&out, Action::OOn));
+    // Who waits for room is woken by output that goes on, not by output that was thrown away.
+    let flushed = tcflush(&out, QueueSelector::OFlush)
+        .and_then(|()| tcflow(&out, Action::OOff))
+        .and_then(|()| tcflow(&out, Action::OOn));
     if let Err(error) = flushed {
         tracing::debug!(%error, "the terminal's output could not be thrown away");
     }
