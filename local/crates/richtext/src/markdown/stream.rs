@@ -7,6 +7,9 @@ use ratatui_core::text::Line;
 use super::{blocks::Blocks, render::render};
 use crate::{Styles, safe::push_safe};
 
+/// Longer lines are cut between words, in bytes: models write paragraphs, not books, in one line.
+const MAX_LINE: usize = 16 * 1024;
+
 /// Renders a text that arrives in pieces. What is complete is rendered once; a piece costs as much as the block it
 /// belongs to. However the text is cut into pieces, the lines are those of [`markdown`](crate::markdown()).
 #[derive(Debug)]
@@ -114,18 +117,31 @@ impl Stream {
 impl Source {
     fn push(&mut self, piece: &str) {
         push_safe(&mut self.text, piece, &mut self.after_return);
-        while let Some(length) = self.text[self.line_at..].find('\n') {
-            let end = self.line_at + length;
+        while let Some(end) = self.next_end() {
+            let is_whole = self.text[end..].starts_with('\n');
             let cut = self.blocks.line(&self.text[self.line_at..end]);
             if cut.before {
                 self.close(self.line_at, None);
             }
-            self.line_at = end + 1;
-            if cut.after {
+            self.line_at = if is_whole { end + 1 } else { end };
+            if cut.after || !is_whole {
                 self.close(self.line_at, self.blocks.open_fence().map(str::to_owned));
             }
         }
         self.open.range.end = self.text.len();
+    }
+
+    /// Finds where the first line ends that was not judged yet: at its end, or where it becomes too long to be
+    /// rendered with every further word.
+    fn next_end(&self) -> Option<usize> {
+        let rest = &self.text[self.line_at..];
+        let head = &rest[..rest.floor_char_boundary(MAX_LINE)];
+        let end = match head.find('\n') {
+            Some(end) => end,
+            None if rest.len() == head.len() => return None,
+            None => head.rfind(' ').map_or(head.len(), |space| space + 1),
+        };
+        Some(self.line_at + end)
     }
 
     fn close(&mut self, at: usize, fence: Option<String>) {
@@ -133,5 +149,25 @@ impl Source {
         let mut closed = std::mem::replace(&mut self.open, next);
         closed.range.end = at;
         self.chunks.push(closed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_an_end_is_not_rendered_again_and_again() {
+        let text = "every word of this line comes by itself ".repeat(2000);
+        let mut stream = Stream::new(60, Styles::default());
+        for piece in text.split_inclusive(' ') {
+            stream.push(piece);
+            assert!(stream.source.open.range.len() <= MAX_LINE);
+        }
+        let lines = stream.into_lines();
+        assert_eq!(lines, crate::markdown(&text, 60, &Styles::default()));
+        let shown: String = lines.iter().map(|line| format!("{line} ")).collect();
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        assert_eq!(words, text.split_whitespace().collect::<Vec<_>>());
     }
 }
