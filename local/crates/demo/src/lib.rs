@@ -6,7 +6,7 @@
 //! the last answer the SSH connection is cut; the link comes back by itself, and at the end the events that were
 //! applied here are compared with the host's own log.
 //!
-//! [`run`] plays all of that by itself. For a screen, [`DemoHost`] gives host and link, the person asks for the work, and a
+//! [`run()`] plays all of that by itself. For a screen, [`DemoHost`] gives host and link, the person asks for the work, and a
 //! [`Companion`] cuts the connection and counts.
 //!
 //! Nothing is printed here: a caller gets [`Line`]s while it runs and a [`Summary`] at its end.

@@ -6,7 +6,7 @@
 //!
 //! | I want to… | Open |
 //! | --- | --- |
-//! | change how Markdown looks | [`markdown`], `markdown/render.rs`, `markdown/table.rs` |
+//! | change how Markdown looks | [`markdown()`], `markdown/render.rs`, `markdown/table.rs` |
 //! | change how a streamed answer is kept | `markdown/stream.rs`, and where it is cut: `markdown/blocks.rs` |
 //! | change what is coloured in code | `markdown/highlight.rs` |
 //! | change how lines are broken | [`wrap`](crate::wrap()) |
