@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Authentication = 4,
     /// The program could not be put on the host or started there.
     Bootstrap = 5,
-    /// No key, no endpoint, or no budget.
+    /// No key, no budget, or an endpoint that is not reached or keeps failing.
     ModelAccess = 6,
     /// A limit was reached; continuing is possible.
     Paused = 7,

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use hickory_resolver::TokioResolver;
+use hickory_resolver::{
+    TokioResolver,
+    net::{DnsError, NetError},
+};
 use stdx::task::Scope;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -141,7 +144,12 @@ async fn tcp(resolved: &Resolved, options: &ConnectOptions, deadline: Duration) 
 async fn look_up(resolved: &Resolved, deadline: Duration) -> Result<Vec<SocketAddr>, Error> {
     let Resolved { alias, endpoint, .. } = resolved;
     let fail = |cause: String| {
-        let message = format!("could not look up {}: {cause}", endpoint.host_name);
+        // Stage and alias stand before it.
+        let message = if *alias == endpoint.host_name {
+            cause
+        } else {
+            format!("{}: {cause}", endpoint.host_name)
+        };
         Error::new(ErrorKind::Unreachable, Stage::Lookup, alias, message)
             .with_hint("check the spelling and the network")
     };
@@ -161,14 +169,25 @@ async fn look_up(resolved: &Resolved, deadline: Duration) -> Result<Vec<SocketAd
     }
     let resolver = TokioResolver::builder_tokio()
         .and_then(hickory_resolver::ResolverBuilder::build)
-        .map_err(|error| fail(error.to_string()))?;
+        .map_err(|error| fail(in_words(&error)))?;
     match tokio::time::timeout(deadline, resolver.lookup_ip(endpoint.host_name.as_str())).await {
         Ok(Ok(found)) => Ok(found
             .iter()
             .map(|ip| SocketAddr::new(ip, endpoint.port))
             .collect()),
-        Ok(Err(error)) => Err(fail(error.to_string())),
+        Ok(Err(error)) => Err(fail(in_words(&error))),
         Err(_) => Err(fail(format!("no answer within {:.1} s", deadline.as_secs_f32()))),
+    }
+}
+
+/// Says why a look-up failed; the resolver's own text shows the query as a data structure.
+fn in_words(error: &NetError) -> String {
+    match error {
+        error if error.is_no_records_found() => "no such name is known".to_owned(),
+        NetError::Timeout | NetError::NoConnections => "no name server answers".to_owned(),
+        NetError::Dns(DnsError::ResponseCode(code)) => format!("the name server answers: {code}"),
+        NetError::Io(error) => format!("no name server is reached: {error}"),
+        _ => "the name server's answer cannot be used".to_owned(),
     }
 }
 

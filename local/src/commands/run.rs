@@ -15,6 +15,7 @@ use crate::{
     headless::{self, Job, Task},
     invocation::Invocation,
     report::Failure,
+    setup,
 };
 
 /// The longest task, in bytes.
@@ -25,6 +26,9 @@ pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, 
     let text = task(args.task.clone()).await?;
     let give_up_after = duration("--give-up-after", &args.give_up_after)?;
     let folder = folder(args.dir.clone())?;
+    if args.remote.is_none() {
+        need_model(invocation, &folder)?;
+    }
     let connected = Connected::open(invocation, args.remote.as_deref(), &folder, Vec::new()).await?;
     let outcome = async {
         connected.forward(&args.forwards).await?;
@@ -49,6 +53,16 @@ pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, 
     let outcome = outcome.await;
     connected.close().await;
     outcome
+}
+
+/// Makes sure that some model was configured, before a session is made for nothing.
+fn need_model(invocation: &Invocation, folder: &std::path::Path) -> Result<(), Failure> {
+    // Read quietly: opening the agent says what there is to say.
+    let loaded = settings::load(&invocation.sources(Some(folder), &[]))?;
+    if setup::is_needed(invocation, &loaded)? {
+        return Err(setup::unconfigured());
+    }
+    Ok(())
 }
 
 /// Says which session is opened or resumed.

@@ -13,9 +13,14 @@ pub(crate) fn exit_of(snapshot: &Snapshot, turn: TurnId) -> Option<Exit> {
         Outcome::Completed => Exit::Success,
         Outcome::Cancelled => Exit::Interrupted,
         Outcome::Paused { .. } => Exit::Paused,
-        Outcome::Failed { kind, .. } if kind == "model_access" => Exit::ModelAccess,
+        Outcome::Failed { kind, .. } if is_no_access(kind) => Exit::ModelAccess,
         Outcome::Failed { .. } | Outcome::Interrupted | Outcome::Unknown => Exit::Failed,
     })
+}
+
+/// Says whether the model could not be asked: no key, no budget, or an endpoint that is not reached or keeps failing.
+fn is_no_access(kind: &str) -> bool {
+    matches!(kind, "model_access" | "model_unreachable")
 }
 
 /// Gives how a turn ended.

@@ -44,13 +44,17 @@ pub(crate) fn is_needed(invocation: &Invocation, loaded: &Loaded) -> Result<bool
     }))
 }
 
+/// Says that there is no configuration.
+pub(crate) fn unconfigured() -> Failure {
+    Failure::new(Exit::Usage, "no model is configured yet")
+        .hint("run `reasonix setup` on a terminal, or pipe a key into `reasonix key DEEPSEEK_API_KEY`")
+}
+
 /// Says that there is no configuration and nobody to ask for one.
 pub(crate) fn unattended() -> Failure {
-    Failure::new(
-        Exit::Usage,
-        "no model is configured yet, and nobody can be asked here",
-    )
-    .hint("run `reasonix setup` on a terminal, or pipe a key into `reasonix key DEEPSEEK_API_KEY`")
+    let mut failure = unconfigured();
+    failure.message.push_str(", and nobody can be asked here");
+    failure
 }
 
 /// Leads through the setup. Ctrl-C leaves what was written whole, and nothing half written.
@@ -62,10 +66,11 @@ async fn lead(invocation: &Invocation) -> Result<Done, Failure> {
     // A file that is broken is said before anything is asked.
     invocation.settings(None, &[])?;
     terminal::error("Reasonix needs a model to work with.\n");
+    let mut given_up: Vec<String> = Vec::new();
     loop {
         let choice = choose().await?;
         let key = key(&choice, invocation).await?;
-        let reference = write(invocation, &choice, key.as_ref())?;
+        let reference = write(invocation, &choice, key.as_ref(), &given_up)?;
         loop {
             terminal::error(&format!("asking {reference} for a word ..."));
             let sources = invocation.sources(None, &[]);
@@ -87,7 +92,10 @@ async fn lead(invocation: &Invocation) -> Result<Done, Failure> {
                         terminal::error("it takes no key");
                     }
                 }
-                "c" | "choose" => break,
+                "c" | "choose" => {
+                    given_up.push(reference);
+                    break;
+                }
                 _ => return Ok(Done::Kept),
             }
         }
@@ -130,12 +138,9 @@ async fn choose() -> Result<Choice, Failure> {
             name,
             base_url,
             key_name,
-            model,
+            example,
         } => {
-            let model = match model {
-                Some(model) => ask::or_default("Model", model).await?,
-                None => ask::needed("Model").await?,
-            };
+            let model = model_name(&format!("Model, such as {example}")).await?;
             Ok(described(
                 name,
                 (*base_url).to_owned(),
@@ -145,7 +150,7 @@ async fn choose() -> Result<Choice, Failure> {
         }
         Recipe::Local { name, base_url } => {
             let base_url = address(Some(base_url)).await?;
-            let model = ask::needed("Model, as the server calls it").await?;
+            let model = model_name("Model, as the server calls it").await?;
             Ok(described(name, base_url, model, None))
         }
         Recipe::Other => other().await,
@@ -155,7 +160,7 @@ async fn choose() -> Result<Choice, Failure> {
 /// Asks for everything about an endpoint that speaks chat completions.
 async fn other() -> Result<Choice, Failure> {
     let base_url = address(None).await?;
-    let model = ask::needed("Model, as the endpoint calls it").await?;
+    let model = model_name("Model, as the endpoint calls it").await?;
     let host = base_url.split("://").nth(1).unwrap_or(&base_url);
     let host: String = host.split(['/', ':']).next().unwrap_or("endpoint").to_owned();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -163,6 +168,27 @@ async fn other() -> Result<Choice, Failure> {
     let key_name = format!("{}_API_KEY", name.to_ascii_uppercase().replace('-', "_"));
     let key_name = ask::yes("Does it take a key?").await?.then_some(key_name);
     Ok(described(&name, base_url, model, key_name))
+}
+
+/// Asks for the name of a model. What looks like a key is not taken, not repeated and not written down.
+async fn model_name(question: &str) -> Result<String, Failure> {
+    loop {
+        let name = ask::needed(question).await?;
+        if name.contains(char::is_whitespace) {
+            terminal::error("the name of a model has no spaces");
+        } else if looks_like_key(&name) {
+            terminal::error("that looks like a key, not like a model; the key is asked for next");
+        } else {
+            return Ok(name);
+        }
+    }
+}
+
+/// Says whether a text is rather a key than the name of a model: by the prefixes of well-known services, or by length.
+fn looks_like_key(text: &str) -> bool {
+    const PREFIXES: [&str; 6] = ["sk-", "sk_", "gsk_", "AIza", "xai-", "hf_"];
+    let is_long = text.len() > 40 && !text.contains(['/', ':', '.']);
+    is_long || PREFIXES.iter().any(|prefix| text.starts_with(prefix))
 }
 
 async fn address(default: Option<&str>) -> Result<String, Failure> {
@@ -221,8 +247,14 @@ async fn secret(name: &str) -> Result<Secret, Failure> {
     ))
 }
 
-/// Stores the key first: a provider without its key would be worse than a key without its provider.
-fn write(invocation: &Invocation, choice: &Choice, key: Option<&Secret>) -> Result<String, Failure> {
+/// Stores the key first: a provider without its key would be worse than a key without its provider. What was `given_up`
+/// in this run does not stay the default.
+fn write(
+    invocation: &Invocation,
+    choice: &Choice,
+    key: Option<&Secret>,
+    given_up: &[String],
+) -> Result<String, Failure> {
     invocation.make_home()?;
     if let (Some(name), Some(key)) = (choice.key_name.as_deref(), key) {
         store(invocation, name, key)?;
@@ -236,6 +268,7 @@ fn write(invocation: &Invocation, choice: &Choice, key: Option<&Secret>) -> Resu
             let provider = unused_name(&loaded, provider, is_configured);
             reference = format!("{}/{}", provider.name, provider.model);
             if !is_known(&loaded, &provider, is_configured) {
+                keep_built_in(invocation, &loaded, given_up)?;
                 settings::add_provider(&file, &provider)?;
             }
         }
@@ -247,13 +280,58 @@ fn write(invocation: &Invocation, choice: &Choice, key: Option<&Secret>) -> Resu
         }
         None => {}
     }
-    if !settings::set_default_model(&file, &reference)? {
-        terminal::error(&format!(
-            "default_model in {file} stays as it is; `--model {reference}` uses the new one"
-        ));
-    }
+    make_default(invocation, &reference, given_up)?;
     terminal::error(&format!("written to {file}"));
     Ok(reference)
+}
+
+/// Writes down the built-in provider that the file names as the default and that has its key: the first provider in
+/// the file replaces those that are built in.
+fn keep_built_in(invocation: &Invocation, loaded: &Loaded, given_up: &[String]) -> Result<(), Failure> {
+    let default = &loaded.settings.default_model;
+    let is_built_in = loaded.origin("providers") == Origin::Default;
+    let is_chosen = loaded.origin("default_model") != Origin::Default && !given_up.contains(default);
+    let Ok(model) = loaded.settings.resolve_model(default) else {
+        return Ok(());
+    };
+    let keys = settings::EnvFile::load(&invocation.home.resolve(".env"))?;
+    let key_name = model.provider.api_key_env.as_deref().unwrap_or_default();
+    if !is_built_in || !is_chosen || keys.get(key_name).is_none() {
+        return Ok(());
+    }
+    let provider = NewProvider {
+        name: model.provider.name.clone(),
+        base_url: model.provider.base_url.clone().unwrap_or_default(),
+        model: model.model.to_owned(),
+        api_key_env: model.provider.api_key_env.clone(),
+    };
+    Ok(settings::add_provider(
+        &invocation.home.resolve("config.toml"),
+        &provider,
+    )?)
+}
+
+/// Makes a model the default, unless the file names another one that can still be meant.
+fn make_default(invocation: &Invocation, reference: &str, given_up: &[String]) -> Result<(), Failure> {
+    let file = invocation.home.resolve("config.toml");
+    if settings::set_default_model(&file, reference)? {
+        return Ok(());
+    }
+    let loaded = settings::load(&invocation.sources(None, &[]))?;
+    let named = &loaded.settings.default_model;
+    let is_in_file = matches!(loaded.origin("default_model"), Origin::File(_));
+    let is_useless = given_up.contains(named) || loaded.settings.resolve_model(named).is_err();
+    if is_in_file && is_useless {
+        settings::replace_default_model(&file, reference)?;
+        terminal::error(&visible(&format!(
+            "default_model was {named}, and is {reference} now"
+        )));
+    } else {
+        terminal::error(&visible(&format!(
+            "default_model in {file} stays {named}; `--model {reference}` uses the new one"
+        )));
+    }
+    Ok(())
 }
 
 fn is_known(loaded: &Loaded, provider: &NewProvider, is_configured: bool) -> bool {
@@ -289,4 +367,26 @@ fn store(invocation: &Invocation, name: &str, key: &Secret) -> Result<(), Failur
     settings::env_file::set(&file, name, key)?;
     terminal::error(&format!("{name} is stored in {file}"));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_no_model() {
+        let long = "a1".repeat(21);
+        for key in ["sk-proj-abc", "sk-or-v1-0", "gsk_0", &long] {
+            assert!(looks_like_key(key), "{key}");
+        }
+        for model in [
+            "gpt-5",
+            "deepseek/deepseek-chat",
+            "Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf",
+            "meta-llama/llama-4-maverick-17b-128e-instruct-fp8",
+            "skylark",
+        ] {
+            assert!(!looks_like_key(model), "{model}");
+        }
+    }
 }

@@ -17,12 +17,12 @@ pub(super) enum Recipe {
         reference: &'static str,
         key_name: &'static str,
     },
-    /// A service that takes a key. A model that is `None` is asked for.
+    /// A service that takes a key. The model is asked for, with the example beside the question.
     Hosted {
         name: &'static str,
         base_url: &'static str,
         key_name: &'static str,
-        model: Option<&'static str>,
+        example: &'static str,
     },
     /// A server on this machine or near it, without a key.
     Local {
@@ -33,7 +33,7 @@ pub(super) enum Recipe {
     Other,
 }
 
-/// The menu. Models of services change their names, so every one can be typed over.
+/// The menu. Models of services change their names, so they are examples and no defaults.
 pub(super) const PRESETS: &[Preset] = &[
     Preset {
         title: "DeepSeek",
@@ -48,7 +48,7 @@ pub(super) const PRESETS: &[Preset] = &[
             name: "openai",
             base_url: "https://api.openai.com/v1",
             key_name: "OPENAI_API_KEY",
-            model: None,
+            example: "gpt-5-mini",
         },
     },
     Preset {
@@ -57,7 +57,7 @@ pub(super) const PRESETS: &[Preset] = &[
             name: "anthropic",
             base_url: "https://api.anthropic.com/v1",
             key_name: "ANTHROPIC_API_KEY",
-            model: None,
+            example: "claude-sonnet-4-5",
         },
     },
     Preset {
@@ -66,7 +66,7 @@ pub(super) const PRESETS: &[Preset] = &[
             name: "openrouter",
             base_url: "https://openrouter.ai/api/v1",
             key_name: "OPENROUTER_API_KEY",
-            model: None,
+            example: "deepseek/deepseek-chat",
         },
     },
     Preset {

@@ -149,6 +149,9 @@ async fn unreachable_hosts_name_the_stage() {
         (error.kind(), error.stage()),
         (ErrorKind::Unreachable, Stage::Lookup)
     );
+    let text = error.to_string();
+    assert!(!text.contains('{') && !text.contains("Query"), "{text}");
+    assert_eq!(text.matches("no-such-host.invalid").count(), 1, "{text}");
 }
 
 #[tokio::test]

@@ -121,6 +121,122 @@ async fn a_server_that_is_not_there_can_be_kept() {
     assert!(config.contains(&address), "{config}");
 }
 
+/// Walks through a server of this machine that is not there, and chooses again.
+async fn in_vain(terminal: &Terminal) {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", free.local_addr().unwrap());
+    drop(free);
+    terminal.see("Which one").await;
+    terminal.write("5").await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("Address (base URL)").await;
+    terminal.write(&address).await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("Model, as the server calls it").await;
+    terminal.write("qwen").await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("What now?").await;
+    terminal.write("c").await;
+    terminal.keys(&["Enter"]).await;
+    terminal
+        .wait_for("the menu again", |screen| {
+            screen.matches("Which one").count() == 2
+        })
+        .await;
+}
+
+/// Walks through another endpoint that answers.
+async fn with_success(rig: &LocalRig, terminal: &Terminal) {
+    terminal.write("9").await;
+    terminal.keys(&["Enter"]).await;
+    terminal
+        .wait_for("the address", |screen| {
+            screen.trim_end().ends_with("Address (base URL):")
+        })
+        .await;
+    terminal.write(&rig.model.base_url()).await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("Model, as the endpoint calls it").await;
+    terminal.write("m").await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("Does it take a key?").await;
+    terminal.write("n").await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("everything is ready").await;
+    assert_eq!(terminal.exit_code().await, 0);
+}
+
+/// Runs a task with what was configured.
+async fn works(rig: &LocalRig) {
+    let checked = rig.run(&["config", "check"]).await;
+    assert_eq!(checked.code, Some(0), "{checked:#?}");
+    rig.model.push(scripted_model::Reply::new().say("Done."));
+    let ran = rig.run(&["run", "go"]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_choice_that_works_becomes_the_default_in_place_of_one_that_failed_before_it() {
+    let rig = fresh(Scenario::new().say("ok")).await;
+    let terminal = Terminal::open(&rig.command(&["setup"]), 120, 70).await;
+    in_vain(&terminal).await;
+    with_success(&rig, &terminal).await;
+    let screen = terminal.everything().await;
+    assert!(screen.contains("default_model was ollama/qwen"), "{screen}");
+    works(&rig).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_default_that_no_provider_has_is_replaced() {
+    let rig = fresh(Scenario::new().say("ok")).await;
+    // The built-in providers end with the first that is configured.
+    rig.replace_config("default_model = \"deepseek-flash\" # mine\n");
+    let terminal = Terminal::open(&rig.command(&["setup"]), 120, 70).await;
+    terminal.see("Which one").await;
+    with_success(&rig, &terminal).await;
+    let config = fs::read_to_string(rig.config_file()).unwrap();
+    assert!(
+        config.starts_with("default_model = \"custom-127-0-0-1/m\" # mine\n"),
+        "{config}"
+    );
+    works(&rig).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_default_that_has_its_key_stays_and_is_still_there() {
+    let rig = fresh(Scenario::new().say("ok")).await;
+    rig.replace_config("default_model = \"deepseek-pro\"\n");
+    let stored = rig.run_with_input(&["key", "DEEPSEEK_API_KEY"], b"k\n").await;
+    assert_eq!(stored.code, Some(0), "{stored:#?}");
+    let terminal = Terminal::open(&rig.command(&["setup"]), 120, 70).await;
+    terminal.see("Which one").await;
+    with_success(&rig, &terminal).await;
+    let screen = terminal.everything().await;
+    assert!(screen.contains("stays deepseek-pro"), "{screen}");
+    let checked = rig.run(&["config", "check"]).await;
+    assert_eq!(
+        (checked.code, checked.stdout.contains("0 warning")),
+        (Some(0), true),
+        "{checked:#?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_place_of_a_model_is_not_taken() {
+    let rig = fresh(Scenario::new()).await;
+    let terminal = Terminal::open(&rig.command(&["setup"]), 100, 40).await;
+    terminal.see("Which one").await;
+    terminal.write("2").await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("Model, such as gpt-").await;
+    terminal.write("sk-proj-0123").await;
+    terminal.keys(&["Enter"]).await;
+    terminal.see("looks like a key").await;
+    terminal.keys(&["C-c"]).await;
+    assert_eq!(terminal.exit_code().await, 130);
+    assert!(!rig.config_file().exists());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_in_the_middle_leaves_nothing_and_the_terminal_as_it_was() {
     let rig = fresh(Scenario::new()).await;

@@ -129,7 +129,10 @@ impl Error {
     pub fn failure(&self) -> Failure {
         Failure {
             kind: self.cause.kind(),
-            message: chain(self),
+            message: match self.cause.look_up_trouble() {
+                Some(trouble) => format!("{self}: {trouble}"),
+                None => chain(self),
+            },
             hint: self.cause.hint(),
         }
     }
@@ -180,6 +183,22 @@ impl Cause {
             Self::Unavailable { retry_after, .. } => *retry_after,
             _ => None,
         }
+    }
+
+    /// Says why the endpoint's name could not be looked up; the resolver's own text shows a data structure.
+    fn look_up_trouble(&self) -> Option<&'static str> {
+        let Self::Connect { source, .. } = self else {
+            return None;
+        };
+        let text = chain(source);
+        // The resolver is the HTTP client's own matter: its errors have no public type.
+        text.contains("dns error").then(|| {
+            if text.contains("no records found") {
+                "no such name is known"
+            } else {
+                "its name could not be looked up"
+            }
+        })
     }
 
     fn kind(&self) -> FailureKind {

@@ -45,6 +45,6 @@ pub use load::{Loaded, Sources, load};
 pub use model::{ModelChoice, UnknownModel};
 pub use node::{Origin, Place};
 pub use overrides::Flag;
-pub use providers::{NewProvider, add_provider, set_default_model};
+pub use providers::{NewProvider, add_provider, replace_default_model, set_default_model};
 pub use reference::reference_markdown;
 pub use schema::{Settings, keys};

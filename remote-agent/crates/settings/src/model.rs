@@ -74,7 +74,9 @@ impl UnknownModel {
     /// Says what to do.
     #[must_use]
     pub fn hint(&self) -> &'static str {
-        "name a configured model with --model or default_model, or add a [[providers]] entry to config.toml"
+        "name a configured model with --model or default_model, or run `reasonix setup`; a host has its own configuration: \
+         copy the [[providers]] entry into ~/.reasonix/config.toml on the host and store its key with \
+         `reasonix remote key HOST NAME`"
     }
 }
 

@@ -98,6 +98,51 @@ pub fn set_default_model(file: &Path, reference: &str) -> Result<bool, Error> {
     }
 }
 
+/// Names another model in place of the one that the file names, and leaves the rest of its line and of the file alone.
+/// Where the file names none, it is added as [`set_default_model`] does.
+///
+/// # Errors
+/// Like [`add_provider`]; [`Error::Refused`] also where the old name is written in a way that cannot be replaced.
+pub fn replace_default_model(file: &Path, reference: &str) -> Result<(), Error> {
+    if set_default_model(file, reference)? {
+        return Ok(());
+    }
+    let refuse = |reason: String| Error::Refused {
+        path: file.to_owned(),
+        reason,
+    };
+    let old = read(file)?;
+    let mut wanted = parse(&old).map_err(refuse)?;
+    let value = toml::Value::String(reference.to_owned());
+    let is_named = |line: &str| {
+        let key = line.split('=').next().unwrap_or_default();
+        key.trim().trim_matches(['"', '\'']) == "default_model"
+    };
+    // The first one stands in the top level, or what is made of it is not what is wanted.
+    let mut lines: Vec<&str> = old.split('\n').collect();
+    let found = lines.iter().position(|line| is_named(line));
+    let named = found.map(|at| format!("default_model = {value}{}", behind_value(lines[at])));
+    if let (Some(at), Some(named)) = (found, &named) {
+        lines[at] = named;
+    }
+    let new = lines.join("\n");
+    wanted.insert("default_model".to_owned(), value);
+    match parse(&new) {
+        Ok(after) if after == wanted => write(file, &new),
+        _ => Err(refuse(format!(
+            "write `default_model = \"{reference}\"` there by hand: the old one could not be replaced"
+        ))),
+    }
+}
+
+/// Gives what follows a quoted value on its line: a comment, as a rule.
+fn behind_value(line: &str) -> &str {
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim_start());
+    let quote = value.chars().next().unwrap_or_default();
+    let inner = value.get(quote.len_utf8()..).unwrap_or_default();
+    inner.split_once(quote).map_or("", |(_, behind)| behind)
+}
+
 /// Lists what is written, in the order in which a person would.
 fn entries(provider: &NewProvider) -> impl Iterator<Item = (&'static str, toml::Value)> {
     let texts = [
@@ -144,6 +189,30 @@ mod tests {
         );
         assert!(add_provider(&file, &local()).is_err(), "twice");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), now);
+    }
+
+    #[test]
+    fn the_default_is_replaced_where_it_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        let rows = [
+            ("", "default_model = \"b/m\"\n"),
+            ("default_model = \"a\"\n", "default_model = \"b/m\"\n"),
+            (
+                "# default_model = 'a' # fast\ndefault_model = 'a' # fast\n[agent]\n",
+                "# default_model = 'a' # fast\ndefault_model = \"b/m\" # fast\n[agent]\n",
+            ),
+            ("\"default_model\"='a'", "default_model = \"b/m\""),
+        ];
+        for (before, after) in rows {
+            std::fs::write(&file, before).unwrap();
+            replace_default_model(&file, "b/m").unwrap();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
+        }
+        let odd = "default_model = \"\"\"\na\"\"\"\n";
+        std::fs::write(&file, odd).unwrap();
+        assert!(replace_default_model(&file, "b/m").is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), odd);
     }
 
     #[test]
