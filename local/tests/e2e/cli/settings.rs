@@ -133,6 +133,74 @@ async fn config_tells_values_and_where_they_come_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn config_check_finds_a_default_model_that_no_provider_has_and_a_key_that_is_missing() {
+    let rig = LocalRig::new(Scenario::new()).await;
+    let config = fs::read_to_string(rig.config_file()).unwrap();
+    rig.replace_config(&config.replace(
+        "default_model = \"scripted\"",
+        "default_model = \"deepseek-flash\"",
+    ));
+    let check = rig.run(&["config", "check"]).await;
+    assert_eq!((check.code, check.stdout.as_str()), (Some(2), ""), "{check:#?}");
+    for part in [
+        "config.toml:1:1: default_model: unknown model \"deepseek-flash\" (configured: scripted/m)",
+        "reasonix setup",
+        "on the host",
+    ] {
+        assert!(check.stderr.contains(part), "{part}: {check:#?}");
+    }
+    let ran = rig.run(&["run", "x"]).await;
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("reasonix setup"),
+        "{ran:#?}"
+    );
+    fs::remove_file(rig.config_file()).unwrap();
+    let check = rig.run(&["config", "check"]).await;
+    assert!(
+        check.code == Some(0) && check.stderr.contains("reasonix key DEEPSEEK_API_KEY"),
+        "{check:#?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_without_any_model_makes_no_session() {
+    let rig = LocalRig::new(Scenario::new()).await;
+    fs::remove_file(rig.config_file()).unwrap();
+    let ran = rig.run(&["run", "x"]).await;
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("no model is configured yet") && ran.stderr.contains("reasonix setup"),
+        "{ran:#?}"
+    );
+    let sessions = rig.run(&["sessions"]).await;
+    assert!(sessions.stdout.contains("no sessions yet"), "{sessions:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_is_not_there_is_no_model_access() {
+    let rig = LocalRig::new(Scenario::new()).await;
+    let config = fs::read_to_string(rig.config_file()).unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}/v1", free.local_addr().unwrap());
+    drop(free);
+    let model = rig.model.base_url();
+    for address in [nobody.as_str(), "http://no-such-host.invalid/v1"] {
+        rig.replace_config(&config.replace(&model, address));
+        let done = rig.task(&[]).await;
+        assert_eq!(
+            (done.code, done.result["exit_code"].as_u64()),
+            (Some(6), Some(6)),
+            "{address}: {done:#?}"
+        );
+        let message = done.result["outcome"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("could not reach") && !message.contains('{'),
+            "{message}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_listed_with_the_newest_first() {
     let rig = LocalRig::new(Scenario::new().say("One.").say("Two.")).await;
     let none = rig.run(&["sessions"]).await;
