@@ -175,6 +175,7 @@ async fn test_finds_the_agent_and_how_its_socket_is_reached() {
                 "log in",
                 "probe",
                 "program",
+                "model",
                 "agent",
                 "socket",
                 "workspace"

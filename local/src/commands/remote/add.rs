@@ -57,6 +57,12 @@ pub(super) fn write(invocation: &Invocation, host: &NewHost) -> Result<Exit, Fai
     settings::add_host(&file, host)?;
     terminal::line(&format!("added {} to {}", host.name, file.display()));
     terminal::line(&format!(
+        "the host has its own configuration: copy the [[providers]] block and default_model into \
+         ~/.reasonix/config.toml there (the built-in DeepSeek needs none), and store the key with \
+         `reasonix remote key {} NAME`",
+        host.name
+    ));
+    terminal::line(&format!(
         "try it: reasonix run --remote {} \"say hello\"",
         host.name
     ));

@@ -22,6 +22,9 @@ use crate::{
 /// How long the bridge may take for its first line.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Lets the program of the host look at its configuration; exit codes do not matter.
+const CHECK_CONFIG: &str = r#"IFS= read -r program; "$program" config check 2>&1 || :"#;
+
 /// Goes the way.
 pub(crate) async fn run(invocation: &Invocation, args: RemoteTestArgs) -> Result<Exit, Failure> {
     let loaded = invocation.settings(None, &[])?;
@@ -52,7 +55,9 @@ async fn look(
     let probe = dialed.probe(plan.workspace.as_deref()).await?;
     told.step("probe", Some(elapsed(start)), &system(&probe));
     told.found("system", json!({"os": probe.system.os, "arch": probe.system.arch, "libc": probe.system.libc, "home": probe.system.home}));
-    programs(invocation, &probe, told).await?;
+    if let Some(program) = programs(invocation, &probe, told).await? {
+        model(dialed, &plan.name, &program, told).await;
+    }
     let agent = agent(&probe);
     told.step("agent", None, &about_agent(&probe, agent.as_ref()));
     if let Some(hello) = &agent {
@@ -95,8 +100,12 @@ fn system(probe: &Probe) -> String {
     )
 }
 
-/// Says which program a connect would start, or where one would come from.
-async fn programs(invocation: &Invocation, probe: &Probe, told: &mut Told) -> Result<(), Failure> {
+/// Says which program a connect would start, or where one would come from. Gives the installed one.
+async fn programs(
+    invocation: &Invocation,
+    probe: &Probe,
+    told: &mut Told,
+) -> Result<Option<String>, Failure> {
     let list: Vec<Value> = probe
         .installed
         .iter()
@@ -111,7 +120,7 @@ async fn programs(invocation: &Invocation, probe: &Probe, told: &mut Told) -> Re
     if let Some(program) = probe.installed.iter().find(fits) {
         let version = program.version().unwrap_or("unknown");
         told.step("program", None, &format!("{} (version {version})", program.path));
-        return Ok(());
+        return Ok(Some(program.path.clone()));
     }
     let text = match Target::from_uname(&probe.system.os, &probe.system.arch) {
         Ok(target) => match artifact_source(invocation)?.load(target).await {
@@ -121,7 +130,27 @@ async fn programs(invocation: &Invocation, probe: &Probe, told: &mut Told) -> Re
         Err(error) => format!("none, and none to upload: {error}"),
     };
     told.step("program", None, &text);
-    Ok(())
+    Ok(None)
+}
+
+/// Says whether a model is configured on the host, as the program there sees it. Not knowing it is no failure.
+async fn model(dialed: &Dialed, host: &str, program: &str, told: &mut Told) {
+    let start = stdx::clock::monotonic();
+    if let Ok(said) = dialed.script(CHECK_CONFIG, &[program]).await {
+        told.step("model", Some(elapsed(start)), &about_model(&said, host));
+    }
+}
+
+/// Reads what `reasonix config check` said on a host.
+fn about_model(said: &str, host: &str) -> String {
+    if let Some(error) = said.lines().find_map(|line| line.strip_prefix("error: ")) {
+        return format!("{error}; it is configured in ~/.reasonix/config.toml on the host");
+    }
+    let missing = said.lines().find(|line| line.contains("needs the key"));
+    match missing.and_then(|line| line.trim_start_matches("warning: ").split(';').next()) {
+        Some(missing) => format!("{missing} there; `reasonix remote key {host} NAME` stores it"),
+        None => "the configuration there is usable".to_owned(),
+    }
 }
 
 /// Finds the agent that a connect would use.
@@ -273,5 +302,27 @@ impl Told {
             self.found.insert("schema".to_owned(), SCHEMA.into());
             terminal::line(&Value::Object(self.found).to_string());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about_model;
+
+    #[test]
+    fn what_the_host_says_about_its_model_names_the_place() {
+        let unknown =
+            "error: /h/config.toml:1:1: default_model: unknown model \"x\" (configured: a/m)\nhint: …\n";
+        assert!(
+            about_model(unknown, "box")
+                .ends_with("(configured: a/m); it is configured in ~/.reasonix/config.toml on the host")
+        );
+        let missing = "warning: m needs the key K, which is not stored; store it with `reasonix key K`\nthe configuration is usable (1 warning(s))\n";
+        assert_eq!(
+            about_model(missing, "box"),
+            "m needs the key K, which is not stored there; `reasonix remote key box NAME` stores it"
+        );
+        let fine = "the configuration is usable (0 warning(s))\n";
+        assert_eq!(about_model(fine, "box"), "the configuration there is usable");
     }
 }
