@@ -1,12 +1,13 @@
 //! `reasonix serve`: one agent per user and home, on a unix socket, until it is told to stop or nobody needs it.
 
-use std::{fs, io, os::unix::fs::OpenOptionsExt as _, time::Duration};
+use std::{fs, io, time::Duration};
 
 use stdx::{Gauge, task::Scope};
 
 use crate::{
     Agent, AgentOptions, OpenError,
     run_dir::{RunDir, RunDirError},
+    run_lock::RunLock,
 };
 
 /// How long requests in flight may take when the daemon ends.
@@ -47,8 +48,7 @@ pub async fn serve(
     run_dir: &RunDir,
     stop: impl Future<Output = ()>,
 ) -> Result<(), DaemonError> {
-    run_dir.prepare()?;
-    let _lock = take_lock(run_dir)?;
+    let lock = RunLock::take(run_dir)?;
     let socket = run_dir.socket();
     let agent = Agent::open(AgentOptions {
         socket: socket.display().to_string(),
@@ -82,28 +82,8 @@ pub async fn serve(
     }
     agent.close().await;
     scope.close(GRACE).await;
+    drop(lock);
     Ok(())
-}
-
-/// Takes the lock that says that a daemon of this home lives. It is released by the kernel with the process.
-fn take_lock(run_dir: &RunDir) -> Result<fs::File, DaemonError> {
-    let path = run_dir.lock();
-    let shown = path.display().to_string();
-    let file = fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&path);
-    let file = file.map_err(|source| DaemonError::Prepare {
-        path: shown.clone(),
-        source,
-    })?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(DaemonError::Running(shown)),
-        Err(fs::TryLockError::Error(source)) => Err(DaemonError::Prepare { path: shown, source }),
-    }
 }
 
 /// Leaves the identity beside the socket, for a client that looks before it connects.

@@ -20,6 +20,7 @@ pub mod detach;
 pub mod environment;
 pub mod identity;
 pub mod run_dir;
+mod run_lock;
 pub mod socket;
 
 pub use agent::{Agent, AgentOptions, OpenError};

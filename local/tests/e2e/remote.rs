@@ -50,8 +50,11 @@ async fn a_cold_host_gets_the_program_and_runs_the_turn_beside_the_code() {
     assert!(again.stdout.contains("Still here."));
     assert!(!again.stderr.contains("uploading"), "{}", again.stderr);
 
+    let identity = rig.daemon().unwrap();
+    let socket = std::path::PathBuf::from(identity["identity"]["socket"].as_str().unwrap());
     let stopped = rig.run(&["remote", "stop", "box"]).await;
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    assert!(!socket.parent().unwrap().exists(), "the run directory is gone");
     assert_eq!(rig.daemon_pid(), None, "nothing was started to take its place");
     let again = rig.run(&["remote", "stop", "box"]).await;
     assert_eq!(again.code, Some(0), "{}", again.stderr);

@@ -94,10 +94,13 @@ async fn a_second_daemon_of_a_home_is_refused_and_the_first_ends_with_a_signal()
             Some(pid),
             "the first one is as it was"
         );
+        let identity = daemon_below(rig.root()).unwrap();
+        let socket = std::path::PathBuf::from(identity["identity"]["socket"].as_str().unwrap());
         send_signal(pid, signal);
         let ran = sound(ended(&["serve"], first.wait_with_output()).await);
         assert_eq!(ran.code, Some(0), "{signal:?}: {ran:#?}");
         assert_eq!(daemon_below(rig.root()), None, "its socket and identity are gone");
+        assert!(!socket.parent().unwrap().exists(), "and so is its run directory");
     }
 }
 
