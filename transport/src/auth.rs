@@ -10,7 +10,7 @@ mod keyboard_interactive;
 mod password;
 mod public_key;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use russh::{MethodKind, MethodSet, client::AuthResult};
 
@@ -113,24 +113,26 @@ impl Context<'_> {
             return format!("offered: {}", self.notes.join(", "));
         }
         let identity = &self.resolved.identity;
-        let files: Vec<_> = identity
-            .files
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect();
+        let (there, missing): (Vec<_>, Vec<_>) = identity.files.iter().partition(|file| file.exists());
         let agent = if identity.agent.is_some() {
             "the agent has no key"
         } else {
             "there is no key agent"
         };
-        if files.is_empty() {
-            return format!("nothing was offered ({agent})");
-        }
-        format!(
-            "nothing was offered ({agent}, and no key file: {})",
-            files.join(", ")
-        )
+        let usual = |file: &&PathBuf| crate::resolve::is_usual_key(file);
+        let files = match (there.as_slice(), missing.as_slice()) {
+            ([], []) => return format!("nothing was offered ({agent})"),
+            ([], missing) if missing.iter().all(usual) => "no key file of the usual names exists".to_owned(),
+            ([], missing) => format!("there is no key file {}", listed(missing)),
+            (there, _) => format!("no private key was found in {}", listed(there)),
+        };
+        format!("nothing was offered ({agent}, and {files})")
     }
+}
+
+fn listed(files: &[&PathBuf]) -> String {
+    let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    files.join(", ")
 }
 
 fn identities_hint(count: usize) -> String {

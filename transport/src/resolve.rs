@@ -381,12 +381,20 @@ fn build(
     Ok((resolved, jumps))
 }
 
+/// The key files that are tried where none is named (ssh_config(5), IdentityFile).
+const USUAL_KEYS: [&str; 5] = ["id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"];
+
+/// Says whether a key file has one of the names that are tried where none is named.
+pub(crate) fn is_usual_key(file: &Path) -> bool {
+    let name = file.file_name().and_then(std::ffi::OsStr::to_str);
+    name.is_some_and(|name| USUAL_KEYS.contains(&name))
+        && file.parent().is_some_and(|folder| folder.ends_with(".ssh"))
+}
+
 fn identity(pairs: &Pairs, tokens: &Tokens<'_>, options: &ResolveOptions) -> Result<Identity, String> {
     let mut names: Vec<String> = pairs.every("identityfile").collect();
     if names.is_empty() {
-        names = ["id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"]
-            .map(|name| format!("~/.ssh/{name}"))
-            .to_vec();
+        names = USUAL_KEYS.map(|name| format!("~/.ssh/{name}")).to_vec();
     }
     names.retain(|name| !name.eq_ignore_ascii_case("none"));
     let agent = match pairs.first("identityagent") {
