@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, error::Erro
 pub(crate) use self::remote::*;
 
 mod remote;
+mod words;
 
 /// A coding agent that runs where the code is.
 #[derive(Debug, Parser)]
@@ -74,18 +75,27 @@ impl Cli {
     /// # Errors
     /// What is wrong with it, or the help that was asked for.
     pub(crate) fn read(arguments: &[std::ffi::OsString]) -> Result<Self, clap::Error> {
-        let cli = Self::try_parse_from(arguments)?;
+        let cli = Self::try_parse_from(words::without_help_command(arguments)?).map_err(|error| {
+            let is_word = matches!(
+                error.kind(),
+                ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
+            );
+            words::unquoted(arguments).filter(|_| is_word).unwrap_or(error)
+        })?;
         let refuse = |kind, message: String| Err(Self::command().error(kind, message));
         let screen = &cli.screen;
-        if cli.command.is_some() && *screen != ScreenArgs::default() {
-            let message = "options of the screen stand before a command: write options after the command";
-            return refuse(ErrorKind::ArgumentConflict, message.to_owned());
-        }
-        match &screen.task {
+        match (&screen.task, &cli.command) {
             // Else a mistyped command would become a task.
-            Some(word) if !word.contains(char::is_whitespace) => refuse(
-                ErrorKind::InvalidSubcommand,
-                format!("'{word}' is no command, and a task has at least two words"),
+            (Some(word), _) if !word.contains(char::is_whitespace) => {
+                Err(words::unquoted(arguments).unwrap_or_else(|| words::no_command(word)))
+            }
+            (Some(_), Some(_)) => refuse(
+                ErrorKind::ArgumentConflict,
+                "a task stands before a command: write one of them".to_owned(),
+            ),
+            (None, Some(_)) if *screen != ScreenArgs::default() => refuse(
+                ErrorKind::ArgumentConflict,
+                "options before a command are the screen's: write options after the command".to_owned(),
             ),
             _ => Ok(cli),
         }

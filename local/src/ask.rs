@@ -63,7 +63,7 @@ impl Prompter for AtTerminal {
     fn host_key<'a>(&'a self, question: &'a HostKeyQuestion) -> Answer<'a, HostKeyAnswer> {
         let mut text = format!(
             "The host {} is not known.\nIts {} key is {}.\n",
-            visible(&question.host),
+            visible(&named(question)),
             visible(&question.algorithm),
             visible(&question.fingerprint)
         );
@@ -112,13 +112,29 @@ impl Prompter for AtTerminal {
     }
 }
 
+/// Gives the person's name for a host, and the name by which known-hosts files list it where that is another one.
+fn named(question: &HostKeyQuestion) -> String {
+    if question.host == question.listed_as {
+        question.host.clone()
+    } else {
+        format!("{} ({})", question.host, question.listed_as)
+    }
+}
+
 /// Gives what stands before the answer. A host's own question names the host, since it could read like one of ours.
 fn label(question: &SecretQuestion) -> String {
-    let again = if question.round > 1 { " (again)" } else { "" };
     let asked = visible(question.label.trim_end_matches([' ', ':']));
+    let again = question.round > 1;
     match question.kind {
-        SecretKind::Challenge => format!("{} asks: {asked}{again}: ", visible(&question.host)),
-        SecretKind::Password | SecretKind::Passphrase { .. } => format!("{asked}{again}: "),
+        // A host may ask for several things one after the other.
+        SecretKind::Challenge => {
+            let again = if again { " again" } else { "" };
+            format!("{} asks{again}: {asked}: ", visible(&question.host))
+        }
+        SecretKind::Password | SecretKind::Passphrase { .. } => {
+            let wrong = if again { "That was wrong; again. " } else { "" };
+            format!("{wrong}{asked}: ")
+        }
     }
 }
 
@@ -220,7 +236,7 @@ mod tests {
         };
         assert_eq!(
             label(&question),
-            "lab asks: Passphrase for /home/me/.ssh/id_ed25519:\u{fffd} (again): "
+            "lab asks again: Passphrase for /home/me/.ssh/id_ed25519:\u{fffd}: "
         );
         let ours = SecretQuestion {
             kind: SecretKind::Password,
@@ -229,6 +245,8 @@ mod tests {
             ..question
         };
         assert_eq!(label(&ours), "Password of me on lab: ");
+        let wrong = SecretQuestion { round: 2, ..ours };
+        assert_eq!(label(&wrong), "That was wrong; again. Password of me on lab: ");
     }
 
     #[test]

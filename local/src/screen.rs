@@ -132,7 +132,7 @@ fn options(invocation: &Invocation, wanted: &Wanted) -> TuiOptions {
 }
 
 /// Gives the command that comes back to a session whose id is appended.
-fn way_back(remote: Option<&str>) -> String {
+pub(crate) fn way_back(remote: Option<&str>) -> String {
     match remote.map(crate::host::HostRef::parse) {
         Some(Ok(host)) => format!("reasonix attach --remote {}", host.host),
         _ => "reasonix attach".to_owned(),

@@ -103,8 +103,10 @@ pub(crate) async fn find(link: &AgentLink, wanted: &str) -> Result<SessionId, Fa
     match found.as_slice() {
         [session] => Ok(*session),
         [] => Err(
-            Failure::new(Exit::Usage, format!("no session begins with {wanted:?}"))
-                .hint("`reasonix sessions` lists them"),
+            Failure::new(Exit::Usage, format!("no session begins with {wanted:?}")).hint(match link.host() {
+                Some(host) => format!("`reasonix sessions --remote {host}` lists them"),
+                None => "`reasonix sessions` lists them".to_owned(),
+            }),
         ),
         several => {
             let several: Vec<String> = several.iter().map(ToString::to_string).collect();
@@ -118,8 +120,5 @@ pub(crate) async fn find(link: &AgentLink, wanted: &str) -> Result<SessionId, Fa
 
 /// Gives the command that comes back to a session.
 pub(crate) fn way_back(remote: Option<&str>, session: SessionId) -> String {
-    match remote.map(crate::host::HostRef::parse) {
-        Some(Ok(host)) => format!("reasonix attach --remote {} {session}", host.host),
-        _ => format!("reasonix run --resume {session} \"go on\""),
-    }
+    format!("{} {session}", screen::way_back(remote))
 }

@@ -236,6 +236,24 @@ async fn status_says_whether_an_agent_runs_and_starts_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_asked_of_a_running_agent_and_start_none() {
+    let rig = rig(HostOptions::default()).await;
+    let before = everything(&rig.host());
+    let text = rig.run(&["sessions", "--remote", "box"]).await;
+    for part in ["no agent runs on box", "`reasonix --remote box`"] {
+        assert!(ok(&text).stdout.contains(part), "{part}: {text:#?}");
+    }
+    let none = only_line(ok(&rig.run(&["sessions", "--remote", "box", "--json"]).await));
+    assert_eq!((&none["running"], &none["sessions"]), (&json!(false), &json!([])));
+    assert_eq!(rig.daemon_pid(), None);
+    assert_eq!(everything(&rig.host()), before, "nothing was uploaded");
+
+    one_turn(&rig).await;
+    let list = only_line(ok(&rig.run(&["sessions", "--remote", "box", "--json"]).await));
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "{list:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn logs_are_shown_from_their_end_and_cannot_steer_the_terminal() {
     let rig = rig(HostOptions::installed()).await;
     let none = rig.run(&["remote", "logs", "box"]).await;
@@ -305,7 +323,10 @@ async fn connect_starts_the_agent_and_holds_the_connection_until_ctrl_c() {
     let target = rig.model.address().port();
     let forward = format!("[[remote.hosts.forwards]]\nbind = \"{near}\"\ntarget = \"{target}\"\n");
     fs::write(&config, fs::read_to_string(&config).unwrap() + &forward).unwrap();
-    let mut command = rig.command(&["remote", "connect", "box", "--no-screen"]);
+    let asked = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let rule = format!("{}:127.0.0.1:{target}", asked.local_addr().unwrap().port());
+    drop(asked);
+    let mut command = rig.command(&["remote", "connect", "-L", &rule, "box", "--no-screen"]);
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut said = String::new();
@@ -331,6 +352,8 @@ async fn connect_starts_the_agent_and_holds_the_connection_until_ctrl_c() {
         .unwrap()
         .unwrap();
     assert_eq!(status.code(), Some(130), "{said}");
+    assert_eq!(said.matches("Ctrl-C hangs up").count(), 1, "{said}");
+    assert!(said.contains(&rule), "{said}");
     assert_eq!(rig.daemon_pid(), Some(pid), "the agent goes on");
 }
 

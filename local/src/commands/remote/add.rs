@@ -1,6 +1,8 @@
 //! `reasonix remote add`: writes a host into the user's configuration, keeping the rest of the file. What is missing is
 //! asked for on a terminal (`guide.rs`).
 
+use std::path::{Path, PathBuf};
+
 use settings::NewHost;
 use transport::Target;
 
@@ -15,6 +17,9 @@ use crate::{
 
 /// Adds a host.
 pub(crate) fn run(invocation: &Invocation, args: RemoteAddArgs) -> Result<Exit, Failure> {
+    if let Some(file) = &args.identity_file {
+        check_key_file(invocation, file)?;
+    }
     match (&args.name, &args.target) {
         (Some(name), Some(target)) => {
             let host = new_host(name, &parse(target)?, &args);
@@ -34,6 +39,28 @@ pub(super) fn parse(target: &str) -> Result<Target, Failure> {
     target.parse().map_err(|error: transport::Error| {
         Failure::new(Exit::Usage, error.to_string()).maybe_hint(error.hint().map(str::to_owned))
     })
+}
+
+/// Says at once that a key file is not there. Names with tokens of ssh_config are left to the login.
+pub(super) fn check_key_file(invocation: &Invocation, file: &str) -> Result<(), Failure> {
+    if file.contains(['%', '$']) || file.eq_ignore_ascii_case("none") {
+        return Ok(());
+    }
+    let path = match file.strip_prefix("~/") {
+        Some(rest) => invocation.user_home.join(rest),
+        None => PathBuf::from(file),
+    };
+    // Of a key that an agent holds, the public half is enough.
+    let mut public = path.clone().into_os_string();
+    public.push(".pub");
+    let why = match (path.is_file(), path.exists()) {
+        (true, _) => return Ok(()),
+        (false, true) => "is no file",
+        (false, false) if Path::new(&public).is_file() => return Ok(()),
+        (false, false) => "does not exist",
+    };
+    let message = format!("the key file {file} {why}");
+    Err(Failure::new(Exit::Usage, message).hint("name a private key file, such as ~/.ssh/id_ed25519"))
 }
 
 /// Gives what is written down.

@@ -96,12 +96,22 @@ async fn reach(
         let question = format!("What now? {key}[a]nother address, [r]etry, [w]rite it down anyway, [Q]uit");
         match ask::line(&question).await?.to_ascii_lowercase().as_str() {
             "k" | "key" if is_login => {
-                args.identity_file = Some(ask::needed("Private key file to log in with").await?);
+                args.identity_file = Some(key_file(invocation).await?);
             }
             "a" | "address" => *target = address(name).await?,
             "r" | "retry" => {}
             "w" | "write" => return Ok(None),
             _ => return Err(failure),
+        }
+    }
+}
+
+async fn key_file(invocation: &Invocation) -> Result<String, Failure> {
+    loop {
+        let file = ask::needed("Private key file to log in with").await?;
+        match add::check_key_file(invocation, &file) {
+            Ok(()) => return Ok(file),
+            Err(failure) => tell(&failure),
         }
     }
 }

@@ -28,6 +28,8 @@ const WRONG: &[Row<'_>] = &[
         2,
         &["options after the command", "Usage:"],
     ),
+    (&["do", "something"], 2, &["'do'", "reasonix \"do something\""]),
+    (&["help", "bogus"], 2, &["'bogus'", "Usage:"]),
     (&["setup"], 2, &["nobody can be asked", "hint: "]),
     (&["remote", "add"], 2, &["nobody can be asked", "hint: "]),
     (&["remote", "add", "a"], 2, &["nobody can be asked", "hint: "]),

@@ -26,6 +26,13 @@ async fn hosts_come_and_go_and_the_rest_of_the_file_stays() {
         "--install",
         "never",
     ];
+    let missing = rig.run(&add).await;
+    assert!(
+        missing.code == Some(2) && missing.stderr.contains("~/.ssh/id does not exist"),
+        "{missing:#?}"
+    );
+    fs::create_dir_all(rig.home().join(".ssh")).unwrap();
+    fs::write(rig.home().join(".ssh/id"), "").unwrap();
     let ran = rig.run(&add).await;
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let changed = fs::read_to_string(rig.config_file()).unwrap();

@@ -89,10 +89,7 @@ async fn a_hangup_and_a_termination_leave_nothing_behind() {
         send_signal(run.child.id().unwrap(), signal);
         let (_, status, stderr) = run.finish().await;
         assert_eq!(status.code(), Some(130), "{signal:?}: {stderr}");
-        assert!(
-            stderr.contains("reasonix run --resume "),
-            "the way back: {stderr}"
-        );
+        assert!(stderr.contains("reasonix attach "), "the way back: {stderr}");
         gone(pid).await;
         rig.left_nothing();
     }

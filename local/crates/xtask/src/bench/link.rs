@@ -82,12 +82,15 @@ pub(super) fn run(task: &mut Task, only: Option<Part>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Installs and starts the agent on a host that has none, and stays until it is dropped.
+const VISIT: [&str; 4] = ["remote", "connect", "box", "--no-screen"];
+/// What it says then.
+const CONNECTED: &str = "Ctrl-C hangs up";
+
 /// Connects for the first time and gives how many bytes that took to the host.
 fn first_visit(ground: &Ground, interrupt: &Interrupt) -> anyhow::Result<u64> {
     let before = ground.lab.sent_by_client();
-    ground
-        .ours(&["sessions", "--remote", "box"])?
-        .until_end(interrupt)?;
+    ground.ours(&VISIT)?.until_line(CONNECTED, interrupt)?;
     Ok(ground.lab.sent_by_client() - before)
 }
 
@@ -175,9 +178,9 @@ fn cold(ground: &Ground, runs: u32, report: &mut Report, interrupt: &Interrupt) 
             check(interrupt)?;
             ground.forget()?;
             let before = ground.lab.sent_by_client();
-            let (ours, _) = ground
-                .ours(&["sessions", "--remote", "box"])?
-                .until_end(interrupt)?;
+            let mut visit = ground.ours(&VISIT)?;
+            let ours = visit.until_line(CONNECTED, interrupt)?;
+            drop(visit);
             // scp compresses nothing, so what is in the file does not matter, only how much.
             incompressible(&copied, ground.lab.sent_by_client() - before)?;
             let (copy, _) = ground.scp(&copied)?.until_end(interrupt)?;
