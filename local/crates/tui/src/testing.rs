@@ -263,7 +263,7 @@ pub(crate) fn approval(id: u64, command: &str) -> OpenPrompt {
         call: format!("call-{id}"),
         tool: "bash".to_owned(),
         subject: command.to_owned(),
-        reason: "matched permission rule: ask Bash".to_owned(),
+        reason: "the settings want to be asked first: permissions.ask has Bash".to_owned(),
         scope: Some("commands that begin with `cargo test`".to_owned()),
         kind: PromptKind::Approval,
     }

@@ -64,7 +64,10 @@ pub enum AskReason {
 impl fmt::Display for AskReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rule(rule) => write!(f, "matched permission rule: ask {rule}"),
+            Self::Rule(rule) => write!(
+                f,
+                "the settings want to be asked first: permissions.ask has {rule}"
+            ),
             Self::Preset(preset) => {
                 write!(f, "the {preset} preset does not allow this call without approval")
             }
