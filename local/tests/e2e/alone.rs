@@ -59,7 +59,10 @@ impl World {
             command
         };
         command.arg(self.path()).arg("/reasonix").args(args);
-        command.env("HOME", "/").env("PATH", "/bin").stdin(Stdio::null());
+        command
+            .env("HOME", "/")
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .stdin(Stdio::null());
         sound(ended(args, command.output()).await)
     }
 }

@@ -17,8 +17,9 @@ use crate::{elf, system};
 /// Without an explicit target, `crt-static` would reach procedural macros, which cannot be built with it.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Links the C library in as well.
-pub(crate) const FLAGS: &str = "-C target-feature=+crt-static";
+/// Links the C library in as well. A static program cannot look up `getrandom` while it runs and would read
+/// `/dev/urandom` instead, which a bare root folder lacks; Linux has had the call since 3.17.
+pub(crate) const FLAGS: &str = "-C target-feature=+crt-static --cfg getrandom_backend=\"linux_getrandom\"";
 
 /// Only for the program itself, so that other builds with [`FLAGS`] share what is below it: relative relocations take
 /// bits instead of 24 bytes each, and functions with the same code are kept once.
