@@ -211,7 +211,14 @@ impl Transcript {
         match event {
             Event::Turn(event) => {
                 let Some(turn) = turn_of(event) else { return };
-                self.reconcile(snapshot, Touched::Turn(turn));
+                // What queued requests wait for changes with the turn before them.
+                let moves_queue = matches!(event, TurnEvent::Started { .. } | TurnEvent::Ended { .. });
+                let touched = if moves_queue && !snapshot.queue.is_empty() {
+                    Touched::All
+                } else {
+                    Touched::Turn(turn)
+                };
+                self.reconcile(snapshot, touched);
                 // A message is known by its number alone.
                 if let TurnEvent::Partial { item, .. } | TurnEvent::Assistant { item, .. } = event {
                     self.refresh_message(snapshot, *item);
