@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::VecDeque};
 
-use protocol::{DeltaTarget, Event, Frame, Item, PromptEvent, Snapshot, ToolEvent, TurnEvent, TurnId};
+use protocol::{DeltaTarget, Event, Frame, Item, Phase, PromptEvent, Snapshot, ToolEvent, TurnEvent, TurnId};
 
 use super::{
     Level, Notice, QueuedSubmit,
@@ -22,6 +22,8 @@ pub(crate) struct Transcript {
     live: usize,
     /// How many items of the session come before those.
     items_before: u64,
+    /// Whether no turn was in progress when the snapshot was looked at last.
+    is_idle: bool,
     queued: Vec<QueuedSubmit>,
     queued_cells: Vec<Cell>,
     next_id: u64,
@@ -63,6 +65,7 @@ impl Transcript {
             }
         }
         self.items_before = snapshot.items_before;
+        self.is_idle = snapshot.phase == Phase::Idle;
         self.reconcile(snapshot, Touched::All);
     }
 
@@ -80,7 +83,10 @@ impl Transcript {
                 DeltaTarget::Output { call } => self.refresh_call(snapshot, call),
                 DeltaTarget::Unknown => {}
             },
-            Frame::Event(envelope) => self.apply_event(snapshot, &envelope.event),
+            Frame::Event(envelope) => {
+                self.apply_event(snapshot, &envelope.event);
+                self.settle_queue(snapshot);
+            }
             Frame::Snapshot(_) => self.replace(snapshot),
             Frame::Unknown => {}
         }
@@ -211,14 +217,7 @@ impl Transcript {
         match event {
             Event::Turn(event) => {
                 let Some(turn) = turn_of(event) else { return };
-                // What queued requests wait for changes with the turn before them.
-                let moves_queue = matches!(event, TurnEvent::Started { .. } | TurnEvent::Ended { .. });
-                let touched = if moves_queue && !snapshot.queue.is_empty() {
-                    Touched::All
-                } else {
-                    Touched::Turn(turn)
-                };
-                self.reconcile(snapshot, touched);
+                self.reconcile(snapshot, Touched::Turn(turn));
                 // A message is known by its number alone.
                 if let TurnEvent::Partial { item, .. } | TurnEvent::Assistant { item, .. } = event {
                     self.refresh_message(snapshot, *item);
@@ -231,6 +230,15 @@ impl Transcript {
             // It does not say which call it was about.
             Event::Prompt(_) => self.reconcile(snapshot, Touched::All),
             Event::Tool(ToolEvent::Unknown) | Event::Session(_) | Event::Unknown => {}
+        }
+    }
+
+    /// Lets requests in the queue say what they wait for, which changes when a turn begins or ends.
+    fn settle_queue(&mut self, snapshot: &Snapshot) {
+        let is_idle = snapshot.phase == Phase::Idle;
+        let has_changed = std::mem::replace(&mut self.is_idle, is_idle) != is_idle;
+        if has_changed && !snapshot.queue.is_empty() {
+            self.reconcile(snapshot, Touched::All);
         }
     }
 

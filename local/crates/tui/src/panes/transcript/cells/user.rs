@@ -1,6 +1,6 @@
 //! What a person asked.
 
-use protocol::{Item, Outcome, Phase, Snapshot, TurnId};
+use protocol::{Phase, Snapshot, TurnId};
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -27,7 +27,7 @@ pub(super) enum Waits {
     No,
     /// The running turn has to end.
     ForTurn,
-    /// The turn before it was cut off; the agent holds back what follows until a person says more.
+    /// No turn runs: the one before it was cut off, and the agent holds back what follows until a person says more.
     ForPerson,
 }
 
@@ -36,12 +36,8 @@ impl Waits {
         if !snapshot.queue.contains(&turn) {
             return Self::No;
         }
-        let last = snapshot.items.iter().rev().find_map(|item| match item {
-            Item::TurnEnd { outcome, .. } => Some(outcome),
-            _ => None,
-        });
         match snapshot.phase {
-            Phase::Idle if last == Some(&Outcome::Interrupted) => Self::ForPerson,
+            Phase::Idle => Self::ForPerson,
             _ => Self::ForTurn,
         }
     }
