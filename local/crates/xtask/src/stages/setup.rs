@@ -8,7 +8,7 @@ use crate::job::{Echo, Job, JobOptions};
 use crate::system;
 
 /// Programs that tests start, and the Debian package each of them is in.
-const PROGRAMS: [(&str, &str); 12] = [
+const PROGRAMS: [(&str, &str); 14] = [
     ("sshd", "openssh-server"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),
@@ -19,6 +19,8 @@ const PROGRAMS: [(&str, &str); 12] = [
     ("tcsh", "tcsh"),
     ("dash", "dash"),
     ("strace", "strace"),
+    ("zstd", "zstd"),
+    ("openssl", "openssl"),
     ("git", "git"),
     ("python3", "python3"),
 ];
