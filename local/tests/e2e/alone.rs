@@ -36,6 +36,7 @@ impl World {
     fn copy_libraries(&self) {
         let listed = stdx::process::blocking_command("ldd")
             .arg(program())
+            .stdout(Stdio::piped())
             .output()
             .unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
