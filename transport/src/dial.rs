@@ -56,7 +56,10 @@ pub(crate) async fn dial(
     prompter: &Arc<dyn Prompter>,
     scope: &Scope,
 ) -> Result<Dialed, Error> {
-    let deadline = resolved.connect_timeout.unwrap_or(options.deadlines.connect);
+    let deadline = resolved
+        .network
+        .connect_timeout
+        .unwrap_or(options.deadlines.connect);
     match &resolved.proxy {
         None => {
             let stream = Box::new(PromptTcp::new(tcp(resolved, options, deadline).await?));

@@ -50,7 +50,10 @@ pub use keepalive::KeepaliveOptions;
 pub use prompter::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,
 };
-pub use resolve::{Endpoint, Identity, Proxy, ResolveOptions, Resolved, Source, Trust, UnknownKeys, resolve};
+pub use resolve::{
+    AddressFamily, Endpoint, Identity, Methods, Network, Proxy, ResolveOptions, Resolved, Source, Trust,
+    UnknownKeys, resolve,
+};
 /// The SFTP client that [`Connection::sftp`] gives, and how its files are opened.
 pub use russh_sftp::{
     client::SftpSession,

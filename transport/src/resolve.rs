@@ -52,8 +52,12 @@ pub struct Resolved {
     pub trust: Trust,
     /// What stands between.
     pub proxy: Option<Proxy>,
-    /// `ConnectTimeout`.
-    pub connect_timeout: Option<Duration>,
+    /// How it is reached where nothing stands between.
+    pub network: Network,
+    /// Which ways to log in are allowed.
+    pub methods: Methods,
+    /// `SetEnv` (and `SendEnv`, filled from the environment), for sessions that a person sees. Not for agents.
+    pub set_env: Vec<(String, String)>,
     /// Where the values come from.
     pub source: Source,
 }
@@ -69,11 +73,58 @@ pub struct Endpoint {
     pub user: String,
 }
 
+/// How a connection is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// `AddressFamily`.
+    pub family: AddressFamily,
+    /// `BindAddress`: where connections come from, as written.
+    pub bind_address: Option<String>,
+    /// `ConnectTimeout`.
+    pub connect_timeout: Option<Duration>,
+}
+
+/// `AddressFamily`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AddressFamily {
+    /// `any`: whatever the name has.
+    #[default]
+    Any,
+    /// `inet`: IPv4 only.
+    Inet,
+    /// `inet6`: IPv6 only.
+    Inet6,
+}
+
+/// Which ways to log in are allowed, and in which order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Methods {
+    /// The allowed ones, first tried first: `publickey`, `keyboard-interactive`, `password` (`PreferredAuthentications`
+    /// without what `PubkeyAuthentication`, `KbdInteractiveAuthentication` and `PasswordAuthentication` forbid).
+    pub order: Vec<String>,
+    /// `NumberOfPasswordPrompts`.
+    pub password_prompts: u32,
+}
+
+impl Default for Methods {
+    fn default() -> Self {
+        Self {
+            order: USUAL_METHODS.map(str::to_owned).to_vec(),
+            password_prompts: 3,
+        }
+    }
+}
+
+/// OpenSSH's order, without what this crate does not have.
+const USUAL_METHODS: [&str; 3] = ["publickey", "keyboard-interactive", "password"];
+
 /// Keys to offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `IdentityFile`, expanded; may name files that do not exist.
     pub files: Vec<PathBuf>,
+    /// `CertificateFile`, expanded. `FILE-cert.pub` beside a key file counts without being named here.
+    pub certificates: Vec<PathBuf>,
     /// `IdentitiesOnly`: offer no agent key beside those files.
     pub only_files: bool,
     /// The socket of the agent (`IdentityAgent`, else the user's), if any.
@@ -89,6 +140,10 @@ pub struct Trust {
     pub key_alias: Option<String>,
     /// `StrictHostKeyChecking`.
     pub unknown_keys: UnknownKeys,
+    /// `RevokedHostKeys`: files of keys that are never accepted.
+    pub revoked: Vec<PathBuf>,
+    /// `UpdateHostKeys`: whether keys that the host announces are learned. `None` where nothing is said.
+    pub learn_announced: Option<bool>,
 }
 
 /// What to do about a key that nobody vouched for. A changed or revoked key is refused in every case.
@@ -367,10 +422,9 @@ fn build(
         identity: identity(pairs, &tokens, options).map_err(bad("IdentityFile or IdentityAgent"))?,
         trust: trust(pairs, &tokens).map_err(bad("UserKnownHostsFile"))?,
         proxy,
-        connect_timeout: pairs
-            .first("connecttimeout")
-            .and_then(|text| text.parse().ok())
-            .map(Duration::from_secs),
+        network: network(pairs),
+        methods: methods(pairs),
+        set_env: Vec::new(),
         source,
         endpoint: Endpoint {
             host_name: host_name.clone(),
@@ -379,6 +433,48 @@ fn build(
         },
     };
     Ok((resolved, jumps))
+}
+
+fn network(pairs: &Pairs) -> Network {
+    Network {
+        family: match pairs.first("addressfamily").as_deref() {
+            Some("inet") => AddressFamily::Inet,
+            Some("inet6") => AddressFamily::Inet6,
+            _ => AddressFamily::Any,
+        },
+        bind_address: pairs.first("bindaddress"),
+        connect_timeout: pairs
+            .first("connecttimeout")
+            .and_then(|text| text.parse().ok())
+            .map(Duration::from_secs),
+    }
+}
+
+fn methods(pairs: &Pairs) -> Methods {
+    let default = Methods::default();
+    let forbidden = |keyword: &str| {
+        pairs
+            .first(keyword)
+            .is_some_and(|value| value.eq_ignore_ascii_case("no"))
+    };
+    let order = pairs
+        .first("preferredauthentications")
+        .map_or(default.order, |list| {
+            list.split(',').map(|name| name.trim().to_owned()).collect()
+        });
+    let allowed = |name: &String| match name.as_str() {
+        "publickey" => !forbidden("pubkeyauthentication"),
+        "keyboard-interactive" => !forbidden("kbdinteractiveauthentication"),
+        "password" => !forbidden("passwordauthentication"),
+        _ => false,
+    };
+    Methods {
+        order: order.into_iter().filter(allowed).collect(),
+        password_prompts: pairs
+            .first("numberofpasswordprompts")
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default.password_prompts),
+    }
 }
 
 /// The key files that are tried where none is named (ssh_config(5), IdentityFile).
@@ -415,6 +511,10 @@ fn identity(pairs: &Pairs, tokens: &Tokens<'_>, options: &ResolveOptions) -> Res
             .iter()
             .map(|name| tokens.path(name))
             .collect::<Result<_, _>>()?,
+        certificates: pairs
+            .every("certificatefile")
+            .map(|name| tokens.path(&name))
+            .collect::<Result<_, _>>()?,
         only_files: is_yes(pairs.first("identitiesonly")),
         agent,
     })
@@ -450,6 +550,16 @@ fn trust(pairs: &Pairs, tokens: &Tokens<'_>) -> Result<Trust, String> {
             "accept-new" | "no" | "off" | "false" => UnknownKeys::Accept,
             _ => UnknownKeys::Ask,
         },
+        revoked: pairs
+            .first("revokedhostkeys")
+            .filter(|name| !name.eq_ignore_ascii_case("none"))
+            .map(|name| tokens.path(&name))
+            .transpose()?
+            .into_iter()
+            .collect(),
+        learn_announced: pairs
+            .first("updatehostkeys")
+            .map(|value| !value.eq_ignore_ascii_case("no") && !value.eq_ignore_ascii_case("false")),
     })
 }
 

@@ -6,6 +6,7 @@
 mod agent;
 mod fault_proxy;
 mod keys;
+pub mod promises;
 mod server;
 mod server_channel;
 mod server_login;

@@ -78,6 +78,7 @@ impl Link {
             },
             identity: Identity {
                 files: vec![at("id")],
+                certificates: Vec::new(),
                 only_files: true,
                 agent: None,
             },
@@ -85,9 +86,13 @@ impl Link {
                 known_hosts: vec![at("known_hosts")],
                 key_alias: None,
                 unknown_keys: UnknownKeys::Ask,
+                revoked: Vec::new(),
+                learn_announced: None,
             },
             proxy: None,
-            connect_timeout: None,
+            network: transport::Network::default(),
+            methods: transport::Methods::default(),
+            set_env: Vec::new(),
             source: Source::OwnParser,
         };
         let scope = Scope::root("test");

@@ -69,6 +69,7 @@ impl Setup {
         let mut resolved = transport::resolve(&target, &options).await.unwrap();
         resolved.identity = Identity {
             files: vec![self.folder.path().join("id")],
+            certificates: Vec::new(),
             only_files: true,
             agent: None,
         };

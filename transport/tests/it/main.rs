@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod config;
+mod corpus;
 mod exec;
 mod host_keys;
 mod liveness;

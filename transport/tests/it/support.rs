@@ -59,6 +59,7 @@ impl Client {
             },
             identity: Identity {
                 files: vec![self.path("id")],
+                certificates: Vec::new(),
                 only_files: true,
                 agent: None,
             },
@@ -66,9 +67,13 @@ impl Client {
                 known_hosts: vec![self.path("known_hosts")],
                 key_alias: None,
                 unknown_keys: UnknownKeys::Ask,
+                revoked: Vec::new(),
+                learn_announced: None,
             },
             proxy: None,
-            connect_timeout: None,
+            network: transport::Network::default(),
+            methods: transport::Methods::default(),
+            set_env: Vec::new(),
             source: Source::OwnParser,
         }
     }

@@ -102,6 +102,7 @@ impl Host {
             },
             identity: Identity {
                 files: vec![self.path.join(KEY)],
+                certificates: Vec::new(),
                 only_files: true,
                 agent: None,
             },
@@ -109,9 +110,13 @@ impl Host {
                 known_hosts: vec![self.path.join(KNOWN_HOSTS)],
                 key_alias: None,
                 unknown_keys: UnknownKeys::Refuse,
+                revoked: Vec::new(),
+                learn_announced: None,
             },
             proxy: None,
-            connect_timeout: None,
+            network: transport::Network::default(),
+            methods: transport::Methods::default(),
+            set_env: Vec::new(),
             source: Source::OwnParser,
         };
         LinkOptions {

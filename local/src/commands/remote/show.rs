@@ -231,6 +231,7 @@ fn values(resolved: &Resolved) -> Vec<(&'static str, &'static str, String)> {
             "timeout",
             "",
             resolved
+                .network
                 .connect_timeout
                 .map(|limit| format!("{} s", limit.as_secs()))
                 .unwrap_or_default(),

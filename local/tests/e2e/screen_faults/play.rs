@@ -259,6 +259,7 @@ impl Play {
             },
             identity: Identity {
                 files: vec![rig.identity()],
+                certificates: Vec::new(),
                 only_files: true,
                 agent: None,
             },
@@ -266,9 +267,13 @@ impl Play {
                 known_hosts: vec![rig.known_hosts()],
                 key_alias: None,
                 unknown_keys: UnknownKeys::Ask,
+                revoked: Vec::new(),
+                learn_announced: None,
             },
             proxy: None,
-            connect_timeout: None,
+            network: transport::Network::default(),
+            methods: transport::Methods::default(),
+            set_env: Vec::new(),
             source: Source::OwnParser,
         };
         let options = LinkOptions {

@@ -173,6 +173,7 @@ impl Bench {
             },
             identity: Identity {
                 files: vec![self.path("id")],
+                certificates: Vec::new(),
                 only_files: true,
                 agent: None,
             },
@@ -180,9 +181,13 @@ impl Bench {
                 known_hosts: vec![self.path("known_hosts")],
                 key_alias: None,
                 unknown_keys: UnknownKeys::Ask,
+                revoked: Vec::new(),
+                learn_announced: None,
             },
             proxy: None,
-            connect_timeout: None,
+            network: transport::Network::default(),
+            methods: transport::Methods::default(),
+            set_env: Vec::new(),
             source: Source::OwnParser,
         };
         LinkOptions {
