@@ -12,7 +12,6 @@ mod docgen;
 mod elf;
 mod job;
 mod metadata;
-mod net;
 mod protocol_hash;
 mod shots;
 mod stages;

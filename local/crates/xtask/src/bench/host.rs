@@ -10,8 +10,8 @@ use anyhow::{Context as _, ensure};
 
 use super::model::Model;
 use super::process::{OnTerminal, Watched, kill_all, running_from};
-use crate::net::{Lab, SERVER_ADDRESS};
 use crate::system;
+use faultnet::{Lab, SERVER_ADDRESS};
 
 /// The port of sshd in its own namespace.
 const PORT: &str = "22";
@@ -71,7 +71,7 @@ impl Ground {
             "{} is missing: `cargo xtask dist` makes it",
             program.display()
         );
-        let lab = Lab::build()?;
+        let lab = Lab::build(0)?;
         let folder = Folder::create("link")?;
         for name in ["laptop/.reasonix", "host/.reasonix", "host/work", "ssh"] {
             fs::create_dir_all(folder.path().join(name))?;

@@ -7,7 +7,7 @@
 //! | measure the link beside OpenSSH | `link.rs`, on the ground of `host.rs` |
 //! | measure what stays resident | `memory.rs` |
 //! | measure how fast a local run starts | `start.rs` |
-//! | change the network between client and server | `net/` |
+//! | change the network between client and server | the crate `faultnet` |
 
 mod approval;
 mod figure;

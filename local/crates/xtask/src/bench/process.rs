@@ -15,8 +15,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::job::Interrupt;
-use crate::net::Namespace;
 use crate::system;
+use faultnet::Namespace;
 
 /// How long anything that is measured may take.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -8,7 +8,7 @@ use crate::job::{Echo, Job, JobOptions};
 use crate::system;
 
 /// Programs that tests start, and the Debian package each of them is in.
-const PROGRAMS: [(&str, &str); 14] = [
+const PROGRAMS: [(&str, &str); 15] = [
     ("sshd", "openssh-server"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),
@@ -23,6 +23,7 @@ const PROGRAMS: [(&str, &str); 14] = [
     ("openssl", "openssl"),
     ("git", "git"),
     ("python3", "python3"),
+    ("ip", "iproute2"),
 ];
 
 /// The version that works with the `rust-version` of the workspace; `--locked` needs one that is known to.

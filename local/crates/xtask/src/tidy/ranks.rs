@@ -58,7 +58,7 @@ fn upward_edges(members: &[Member], rows: &[Row]) -> Vec<String> {
         .flat_map(|member| member.normal.iter().map(move |used| (&member.name, used)))
     {
         let down = match (ranks.get(user.as_str()), ranks.get(used.as_str())) {
-            (_, Some(Rank::Development)) => false,
+            (user, Some(Rank::Development)) => user == Some(&Rank::Development),
             (Some(Rank::Level(user)), Some(Rank::Level(used))) => used < user,
             // Rows that are missing are reported by `listing`.
             _ => true,
@@ -288,6 +288,7 @@ mod tests {
             row(Rank::Level(1), "one", &[]),
             row(Rank::Level(1), "two", &[]),
             row(Rank::Development, "xtask", &[]),
+            row(Rank::Development, "faultnet", &[]),
         ];
         let check = |user: &str, used: &str| upward_edges(&[member(user, user, &[used], &[])], &rows).len();
         assert_eq!(check("one", "low"), 0);
@@ -295,6 +296,7 @@ mod tests {
         assert_eq!(check("low", "one"), 1);
         assert_eq!(check("one", "xtask"), 1);
         assert_eq!(check("xtask", "one"), 0);
+        assert_eq!(check("xtask", "faultnet"), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A TUN device: packets that the kernel routes into it are read from a file, and the other way round.
 //!
-//! The only `unsafe` of this tool: `TUNSETIFF` has no safe wrapper.
+//! The only `unsafe` of this crate: `TUNSETIFF` has no safe wrapper.
 #![expect(unsafe_code, reason = "the ioctl that names a TUN device has no safe wrapper")]
 
 use std::fs::File;
@@ -25,7 +25,7 @@ struct Request {
 }
 
 /// Makes a device in the network namespace of this thread. It is gone when the file is closed.
-pub(super) fn create(name: &str) -> anyhow::Result<File> {
+pub(crate) fn create(name: &str) -> anyhow::Result<File> {
     ensure!(name.len() < NAME, "{name} is too long for a network device");
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = open("/dev/net/tun", flags, Mode::empty())

@@ -4,23 +4,28 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::schedule::Schedule;
-use crate::system;
+use crate::choices::Choices;
+use crate::icmp;
+use crate::schedule::{Fate, Schedule};
+use crate::shape::Shape;
 
 /// How long an idle bridge waits before it looks whether it is to end.
 const IDLE: Duration = Duration::from_millis(100);
 /// Longest packet, in bytes: the MTU of the devices is below it.
 const PACKET: usize = 64 * 1024;
+/// How much of a packet is kept to say that it was too big, in bytes.
+const START: usize = 128;
 
 /// A running bridge; it ends when dropped.
 #[derive(Debug)]
-pub(super) struct Bridge {
+pub(crate) struct Bridge {
     orders: Arc<Orders>,
     thread: Option<JoinHandle<()>>,
 }
@@ -28,20 +33,20 @@ pub(super) struct Bridge {
 #[derive(Debug, Default)]
 struct Orders {
     end: AtomicBool,
-    /// One way, in microseconds.
-    delay: AtomicU64,
+    /// What happens on the way from each end to the other.
+    shapes: Mutex<[Shape; 2]>,
     /// What came in at the first end: bytes that TCP carried for its users.
     sent: AtomicU64,
 }
 
 impl Bridge {
-    /// Starts to carry packets, at first without delay.
-    pub(super) fn start(ends: [File; 2]) -> anyhow::Result<Self> {
+    /// Starts to carry packets, at first without any fault. The same seed gives the same fates to the same packets.
+    pub(crate) fn start(ends: [File; 2], seed: u64) -> anyhow::Result<Self> {
         let orders = Arc::<Orders>::default();
         let seen = Arc::clone(&orders);
         let thread = std::thread::Builder::new()
-            .name("delay bridge".to_owned())
-            .spawn(move || carry(ends, &seen))
+            .name("bridge".to_owned())
+            .spawn(move || carry(ends, &seen, seed))
             .context("could not start the bridge's thread")?;
         Ok(Self {
             orders,
@@ -49,14 +54,16 @@ impl Bridge {
         })
     }
 
-    /// Changes the delay of one direction, from the next packet on.
-    pub(super) fn set_delay(&self, one_way: Duration) {
-        let micros = u64::try_from(one_way.as_micros()).unwrap_or(u64::MAX);
-        self.orders.delay.store(micros, Ordering::Relaxed);
+    /// Changes what happens on the way from an end (0 or 1) to the other, from the next packet on.
+    pub(crate) fn set_shape(&self, from: usize, shape: Shape) {
+        let mut shapes = self.orders.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = shapes.get_mut(from) {
+            *old = shape;
+        }
     }
 
     /// Gives how many bytes TCP carried from the first end to the second for its users, repeated ones included.
-    pub(super) fn sent(&self) -> u64 {
+    pub(crate) fn sent(&self) -> u64 {
         self.orders.sent.load(Ordering::Relaxed)
     }
 }
@@ -71,23 +78,30 @@ impl Drop for Bridge {
     }
 }
 
-fn carry(mut ends: [File; 2], orders: &Orders) {
-    let mut ways = [Schedule::new(Duration::ZERO), Schedule::new(Duration::ZERO)];
+fn carry(mut ends: [File; 2], orders: &Orders, seed: u64) {
+    let mut choices = Choices::seeded(seed);
+    let mut ways = [(); 2].map(|()| Schedule::new(Choices::seeded(choices.below(u64::MAX))));
     let mut buffer = vec![0; PACKET];
     while !orders.end.load(Ordering::Relaxed) {
         let next = ways.iter().filter_map(Schedule::next).min();
         wait(&ends, next);
-        let delay = Duration::from_micros(orders.delay.load(Ordering::Relaxed));
+        let shapes = *orders.shapes.lock().unwrap_or_else(PoisonError::into_inner);
         for (from, way) in ways.iter_mut().enumerate() {
-            way.set_delay(delay);
+            way.set_shape(shapes[from]);
             while let Some(packet) = read(&mut ends[from], &mut buffer) {
                 if from == 0 {
                     let count = tcp_payload(&packet).unwrap_or(0);
                     orders.sent.fetch_add(count, Ordering::Relaxed);
                 }
-                way.enter(system::now(), packet);
+                let start = packet.get(..START.min(packet.len())).map(<[u8]>::to_vec);
+                if let Fate::TooBig(limit) = way.enter(now(), packet)
+                    && let Some(told) = start.and_then(|start| icmp::fragmentation_needed(&start, limit))
+                {
+                    // Like any other packet, it may be lost.
+                    drop(ends[from].write(&told));
+                }
             }
-            while let Some(packet) = way.leave(system::now()) {
+            while let Some(packet) = way.leave(now()) {
                 // A device that takes no packet now drops it, as a network would; TCP sends it again.
                 drop(ends[1 - from].write(&packet));
             }
@@ -95,11 +109,17 @@ fn carry(mut ends: [File; 2], orders: &Orders) {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "packets are due at times; this crate is built before everything else and uses no stdx"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
 /// Waits until a packet came in or one is to come out.
 fn wait(ends: &[File; 2], next: Option<Instant>) {
-    let left = next.map_or(IDLE, |next| {
-        next.saturating_duration_since(system::now()).min(IDLE)
-    });
+    let left = next.map_or(IDLE, |next| next.saturating_duration_since(now()).min(IDLE));
     let timeout = Timespec {
         tv_sec: 0,
         tv_nsec: left.subsec_nanos().into(),
