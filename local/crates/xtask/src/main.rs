@@ -10,6 +10,7 @@ mod deny;
 mod dist;
 mod docgen;
 mod elf;
+mod fuzz;
 mod job;
 mod metadata;
 mod protocol_hash;
@@ -56,6 +57,8 @@ enum Task {
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
     },
+    /// Feed odd input to the parsers of what others write, with libFuzzer.
+    Fuzz(fuzz::FuzzArgs),
     /// Draw pictures of real screens into docs/pictures/.
     Shots {
         /// Change nothing; fail where a page shows a picture that is missing.
@@ -102,6 +105,7 @@ fn run(task: Task) -> anyhow::Result<bool> {
             };
             docgen::run(&root, &binary, mode)
         }
+        Task::Fuzz(args) => fuzz::run(&root, &args, &interrupt),
         Task::Shots { check: true } => shots::check(&root),
         Task::Shots { check: false } => shots::run(&root, interrupt),
         Task::ProtocolHash { write } => protocol_hash::run(&root, write).map(|()| true),

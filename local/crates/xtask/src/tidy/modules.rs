@@ -138,7 +138,12 @@ mod tests {
                 .to_string_lossy()
                 .into_owned()
         });
-        assert_none(&unreached(&source::sources(), &roots.collect::<Vec<_>>()));
+        // The fuzz targets are a workspace of their own, each file a program.
+        let sources = source::sources();
+        let fuzzed = sources.iter().map(|source| source.path.clone());
+        let fuzzed = fuzzed.filter(|path| path.starts_with("local/crates/xtask/fuzz/targets/"));
+        let roots: Vec<_> = roots.chain(fuzzed).collect();
+        assert_none(&unreached(&sources, &roots));
     }
 
     #[test]
