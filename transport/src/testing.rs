@@ -4,6 +4,7 @@
 //! The embedded server is also the host of the demo, so it needs nothing but a POSIX shell.
 
 mod agent;
+mod choices;
 mod fault_proxy;
 mod keys;
 pub mod promises;
@@ -15,7 +16,8 @@ mod sshd;
 use std::{io, time::Duration};
 
 pub use agent::KeyAgent;
-pub use fault_proxy::FaultProxy;
+pub use choices::Choices;
+pub use fault_proxy::{Fault, FaultKind, FaultProxy, Plan, Side, Step};
 pub use keys::{KeyKind, KeyPair};
 pub use server::{Forwarding, TestServer, TestServerOptions};
 pub use server_login::{LoginStep, Question};

@@ -11,6 +11,7 @@ use std::{
 use protocol::{Command, CommandId, CommandRequest, SessionId, TurnCommand};
 use scripted_model::{Reply, Scenario};
 use serde_json::{Value, json};
+use transport::testing::Choices;
 
 use crate::{
     rig::{DEADLINE, HostOptions, Rig, Streaming, eventually, kill, numbers, session_of},
@@ -20,35 +21,17 @@ use crate::{
 /// How often the link breaks.
 const BREAKS: usize = 20;
 
-/// Random choices that can be repeated (SplitMix64).
-pub(crate) struct Choices(u64);
-
-impl Choices {
-    /// Takes the seed of a run that is to be repeated, else a fresh one, and prints it.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test binary is its own composition root"
-    )]
-    pub(crate) fn new() -> Self {
-        let given = std::env::var("REASONIX_TEST_SEED").ok();
-        let seed = given.map_or_else(|| RandomState::new().hash_one(0), |seed| seed.parse().unwrap());
-        let shown = format!("REASONIX_TEST_SEED={seed}\n");
-        std::io::stderr().write_all(shown.as_bytes()).unwrap();
-        Self(seed)
-    }
-
-    /// Gives choices that do not depend on how many are taken here from now on.
-    pub(crate) fn fork(&mut self) -> Self {
-        Self(self.below(u64::MAX))
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
+/// Takes the seed of a run that is to be repeated, else a fresh one, and prints it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test binary is its own composition root"
+)]
+pub(crate) fn choices() -> Choices {
+    let given = std::env::var("REASONIX_TEST_SEED").ok();
+    let seed = given.map_or_else(|| RandomState::new().hash_one(0), |seed| seed.parse().unwrap());
+    let shown = format!("REASONIX_TEST_SEED={seed}\n");
+    std::io::stderr().write_all(shown.as_bytes()).unwrap();
+    Choices::seeded(seed)
 }
 
 /// A run whose lines are collected while something else is waited for.
@@ -243,7 +226,7 @@ fn name(round: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_breaks_lose_nothing_and_double_nothing() {
-    let mut choices = Choices::new();
+    let mut choices = choices();
     let rounds = (0..BREAKS).map(|round| held(&name(round), &name(round)));
     let scenario = rounds.fold(Scenario::new().delay_ms(4), Scenario::reply);
     let last = Reply::new().gate(name(BREAKS)).say("All rounds are over.");

@@ -9,7 +9,7 @@ mod stopped;
 use stdx::task::Scope;
 
 use self::play::{Faults, Figures, Play};
-use crate::faults::Choices;
+use crate::faults::choices;
 
 /// How many hosts are played with at a time, each with its own session.
 const SESSIONS: usize = 5;
@@ -18,7 +18,7 @@ const CUTS: usize = 200;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_cuts_under_the_screen_lose_nothing_and_double_nothing() {
-    let mut choices = Choices::new();
+    let mut choices = choices();
     let faults = Faults {
         cuts: CUTS / SESSIONS,
         kills: 0,
@@ -39,7 +39,7 @@ async fn two_hundred_cuts_under_the_screen_lose_nothing_and_double_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_is_killed_three_times_goes_on_with_the_session_on_the_screen() {
-    let mut choices = Choices::new();
+    let mut choices = choices();
     let faults = Faults { cuts: 12, kills: 3 };
     let figures = Play::new(choices.fork(), faults).run().await;
     figures.print("3 kills");

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use link::{AgentLink, LinkState};
 use protocol::Phase;
+use transport::testing::Choices;
 use tui::stage::Stage;
 
 use super::play::Faults;
-use crate::{
-    faults::Choices,
-    rig::{DEADLINE, Rig, eventually, kill},
-};
+use crate::rig::{DEADLINE, Rig, eventually, kill};
 
 /// How long a cut that waits for bytes waits for them.
 const BYTES: Duration = Duration::from_millis(300);

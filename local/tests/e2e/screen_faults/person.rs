@@ -6,9 +6,10 @@ use link::AgentLink;
 use protocol::Phase;
 use scripted_model::Reply;
 use serde_json::json;
+use transport::testing::Choices;
 use tui::stage::{Seen, Stage};
 
-use crate::{faults::Choices, rig::Rig};
+use crate::rig::Rig;
 
 /// A dialog takes no keys until it was there for a moment without any.
 const READING: Duration = Duration::from_millis(350);

@@ -26,7 +26,6 @@ use super::{
     person::{Person, effect, request},
 };
 use crate::{
-    faults::Choices,
     rig::{DEADLINE, HostOptions, Rig, edit, program},
     serving::records,
 };
@@ -293,6 +292,7 @@ impl Play {
             prompter: Arc::new(transport::DenyAll),
             timings: Timings::default(),
             state_dir: Some(rig.laptop().join("links").join(name)),
+            network: link::NetworkWatch::On,
         };
         AgentLink::from(Link::open(options, &self.scope))
     }
