@@ -6,8 +6,8 @@ use std::{
 };
 
 use protocol::{
-    Hello, OpenSession, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest, Snapshot, hello,
-    limits,
+    DrainReply, DrainRequest, Hello, OpenSession, SessionId, SessionInfo, SessionList, ShutdownReply,
+    ShutdownRequest, Snapshot, hello, limits,
 };
 use serde::de::DeserializeOwned;
 use stdx::task::Scope;
@@ -163,6 +163,15 @@ impl Agent {
     #[must_use]
     pub fn session(&self, session: SessionId) -> SessionClient {
         SessionClient::new(self.clone(), session)
+    }
+
+    /// Asks the daemon to finish its turns, to take no new session, and then to end. Repeating it is harmless. The
+    /// versions of the protocol do not matter for this.
+    ///
+    /// # Errors
+    /// As for every request; a daemon of before there was draining answers `not_found`.
+    pub async fn drain(&self, request: &DrainRequest) -> Result<DrainReply, Error> {
+        self.call(&Call::post("draining", "/v1/drain", request)?).await
     }
 
     /// Asks the daemon to end.

@@ -82,7 +82,8 @@ impl Error {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Connection { .. } => true,
-            Self::Agent(body) => body.code == ErrorCode::Busy,
+            // A session that is being let go is taken up by another daemon in a moment.
+            Self::Agent(body) => matches!(body.code, ErrorCode::Busy | ErrorCode::Draining),
             _ => false,
         }
     }

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use crate::{
     effects::{Asker, Executor},
     handle::Request,
+    life::{self, Life},
     port::{FromTurn, What},
     session::{Input, Session},
 };
@@ -25,10 +26,13 @@ pub(crate) struct Actor {
     pub(crate) reports: mpsc::Receiver<FromTurn>,
     /// Set when nothing will follow.
     pub(crate) ended: watch::Sender<bool>,
+    /// Whether the daemon drains.
+    pub(crate) life: watch::Receiver<Life>,
 }
 
 impl Actor {
-    /// Runs until the scope is cancelled or the log cannot be written. A closed session still answers with its state.
+    /// Runs until the scope is cancelled, the log cannot be written, or the daemon drains and nothing runs here. A
+    /// closed session still answers with its state.
     pub(crate) async fn run(mut self, scope: Scope) {
         if let Err(error) = self.serve(&scope).await {
             let error = crate::open::chain(&error);
@@ -55,6 +59,8 @@ impl Actor {
                 Some(report) = self.reports.recv() => self.on_report(report).await?,
                 Some(request) = self.mailbox.recv() => self.on_request(request).await?,
                 wake = self.executor.wake() => self.step(wake).await?,
+                // Last, so that what was asked before is still done here.
+                () = life::leaving(&mut self.life), if self.session.is_at_rest() => return self.stop().await,
             }
         }
     }

@@ -9,7 +9,10 @@ use protocol::{
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::feed::{Feed, Subscription};
+use crate::{
+    feed::{Feed, Subscription},
+    life::Life,
+};
 
 /// A request to a session's task.
 #[derive(Debug)]
@@ -50,6 +53,7 @@ pub struct SessionHandle {
     feed: Arc<Feed>,
     status: watch::Receiver<Status>,
     ended: watch::Receiver<bool>,
+    life: watch::Receiver<Life>,
 }
 
 /// The ends of a session's channels that its task keeps.
@@ -65,7 +69,13 @@ pub(crate) struct Ends {
 
 impl SessionHandle {
     /// Makes the handle and the ends that the session's task keeps.
-    pub(crate) fn new(id: SessionId, workspace: &str, feed: Arc<Feed>, status: Status) -> (Self, Ends) {
+    pub(crate) fn new(
+        id: SessionId,
+        workspace: &str,
+        feed: Arc<Feed>,
+        status: Status,
+        life: watch::Receiver<Life>,
+    ) -> (Self, Ends) {
         let (mailbox, requests) = mpsc::channel(64);
         let (status_sender, status) = watch::channel(status);
         let (ended_sender, ended) = watch::channel(false);
@@ -76,6 +86,7 @@ impl SessionHandle {
             feed,
             status,
             ended,
+            life,
         };
         (
             handle,
@@ -98,6 +109,7 @@ impl SessionHandle {
             changed_at: status.changed_at,
             phase: Some(status.phase),
             turns: Some(status.turns),
+            held_by: None,
         }
     }
 
@@ -168,6 +180,10 @@ impl SessionHandle {
     }
 
     fn gone(&self) -> ErrorBody {
+        let life = self.life.borrow();
+        if life.is_leaving() {
+            return life.refusal();
+        }
         ErrorBody {
             retryable: true,
             ..ErrorBody::new(

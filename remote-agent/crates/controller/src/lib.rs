@@ -15,12 +15,14 @@
 //! | see how followers are fed | `feed.rs` |
 //! | change what the wire shows of a record | `projection.rs` |
 //! | change how sessions are opened, resumed, listed | `manager.rs`, `open.rs` |
+//! | change how a daemon drains | `life.rs`, `manager.rs`, the last branch of `actor.rs` |
 //! | know what the composition root must provide | [`Assembler`] in `parts.rs` |
 
 mod actor;
 mod effects;
 mod feed;
 mod handle;
+mod life;
 mod manager;
 mod open;
 mod parts;

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use protocol::{
-    ErrorBody, ErrorCode, Hello, OpenSession, Phase, Preset, SessionId, SessionInfo, SessionList,
-    ShutdownReply, ShutdownRequest,
+    DrainReply, DrainRequest, ErrorBody, ErrorCode, Hello, OpenSession, Phase, Preset, SessionId,
+    SessionInfo, SessionList, ShutdownReply, ShutdownRequest,
 };
 use session_store::{Holder, Sessions, StoreError, Summary};
 use stdx::{AbsPath, Gauge, task::Scope};
@@ -15,6 +15,7 @@ use crate::{
     effects::{Executor, Turns},
     feed::Feed,
     handle::{Ends, SessionHandle, Status},
+    life::Life,
     open::{self, Birth, Opened},
     parts::{Assembler, SessionParts, Wanted},
     session::Session,
@@ -43,13 +44,14 @@ pub struct Manager {
     /// Bounded; opening and listing wait for their turn.
     requests: mpsc::Sender<Request>,
     busy: Gauge,
-    stopping: watch::Receiver<bool>,
+    life: watch::Receiver<Life>,
 }
 
 #[derive(Debug)]
 enum Request {
     Open(OpenSession, oneshot::Sender<Result<SessionHandle, ErrorBody>>),
     List(oneshot::Sender<Result<SessionList, ErrorBody>>),
+    Drain(DrainRequest, oneshot::Sender<DrainReply>),
     Shutdown(ShutdownRequest, oneshot::Sender<ShutdownReply>),
 }
 
@@ -58,21 +60,22 @@ impl Manager {
     #[must_use]
     pub fn start(options: ManagerOptions) -> Self {
         let (requests, inbox) = mpsc::channel(64);
-        let (stopping, stopping_seen) = watch::channel(false);
+        let (life, life_seen) = watch::channel(Life::Serving);
         let busy = Gauge::default();
         let manager = Self {
             hello: Arc::new(options.hello.clone()),
             requests,
             busy: busy.clone(),
-            stopping: stopping_seen,
+            life: life_seen,
         };
         let scope = options.scope.clone();
         let table = Table {
             store: Sessions::new(options.sessions.as_path()),
             options,
             open: HashMap::new(),
+            sessions: Gauge::default(),
             busy,
-            stopping,
+            life,
         };
         scope.spawn(table.run(inbox));
         manager
@@ -82,7 +85,7 @@ impl Manager {
     #[must_use]
     pub fn hello(&self) -> Hello {
         Hello {
-            draining: *self.stopping.borrow(),
+            draining: self.life.borrow().is_leaving(),
             ..Hello::clone(&self.hello)
         }
     }
@@ -118,6 +121,20 @@ impl Manager {
         self.ask(Request::List).await?
     }
 
+    /// Asks the daemon to finish its turns, to take no new session, and then to end.
+    pub async fn drain(&self, request: DrainRequest) -> DrainReply {
+        let gone = DrainReply { running: Vec::new() };
+        self.ask(|reply| Request::Drain(request, reply))
+            .await
+            .unwrap_or(gone)
+    }
+
+    /// Waits until a client has asked the daemon to drain or to end.
+    pub async fn drain_requested(&self) {
+        // A table that is gone has ended everything already.
+        drop(self.life.clone().wait_for(Life::is_leaving).await);
+    }
+
     /// Asks the daemon to end. Without force it stays while turns run.
     pub async fn shutdown(&self, request: ShutdownRequest) -> ShutdownReply {
         let gone = ShutdownReply {
@@ -129,10 +146,10 @@ impl Manager {
             .unwrap_or(gone)
     }
 
-    /// Waits until a client has asked the daemon to end.
+    /// Waits until a client has asked the daemon to end, or until it has drained.
     pub async fn shutdown_requested(&self) {
         // A table that is gone has ended everything already.
-        drop(self.stopping.clone().wait_for(|stopping| *stopping).await);
+        drop(self.life.clone().wait_for(|life| *life == Life::Ending).await);
     }
 
     /// Gives the count of turns that run.
@@ -143,16 +160,9 @@ impl Manager {
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, ErrorBody> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(request(reply)).await.map_err(|_| draining())?;
-        answer.await.map_err(|_| draining())
-    }
-}
-
-fn draining() -> ErrorBody {
-    let error = ErrorBody::new(ErrorCode::Draining, "the agent is ending");
-    ErrorBody {
-        retryable: true,
-        ..error.hint("connect again: another one is started")
+        let ending = |()| Life::Ending.refusal();
+        self.requests.send(request(reply)).await.map_err(|_| ending(()))?;
+        answer.await.map_err(|_| ending(()))
     }
 }
 
@@ -161,8 +171,10 @@ struct Table {
     options: ManagerOptions,
     store: Sessions,
     open: HashMap<SessionId, Entry>,
+    /// How many sessions have a task.
+    sessions: Gauge,
     busy: Gauge,
-    stopping: watch::Sender<bool>,
+    life: watch::Sender<Life>,
 }
 
 struct Entry {
@@ -174,15 +186,21 @@ impl Table {
     async fn run(mut self, mut inbox: mpsc::Receiver<Request>) {
         let token = self.options.scope.token().clone();
         loop {
+            let is_draining = matches!(*self.life.borrow(), Life::Draining { .. });
             let request = tokio::select! {
                 biased;
                 () = token.cancelled() => return,
                 request = inbox.recv() => request,
+                () = self.sessions.none(), if is_draining => {
+                    self.life.send_replace(Life::Ending);
+                    continue;
+                }
             };
             // A client that went away asks again; nothing here depends on its hearing the answer.
             match request {
                 Some(Request::Open(request, reply)) => drop(reply.send(self.open(request).await)),
                 Some(Request::List(reply)) => drop(reply.send(self.list().await)),
+                Some(Request::Drain(request, reply)) => drop(reply.send(self.drain(request))),
                 Some(Request::Shutdown(request, reply)) => drop(reply.send(self.shutdown(request))),
                 None => return,
             }
@@ -190,8 +208,9 @@ impl Table {
     }
 
     async fn open(&mut self, request: OpenSession) -> Result<SessionHandle, ErrorBody> {
-        if *self.stopping.borrow() {
-            return Err(draining());
+        let life = self.life.borrow().clone();
+        if life == Life::Ending {
+            return Err(life.refusal());
         }
         let hash = open::request_hash(&request);
         let conflict = || {
@@ -209,6 +228,9 @@ impl Table {
             } else {
                 Err(conflict())
             };
+        }
+        if life.is_leaving() {
+            return Err(life.refusal());
         }
         let (session, store) = (request.session, self.store.clone());
         let found = stdx::task::blocking(move || store.get(&session.to_string())).await;
@@ -338,7 +360,13 @@ impl Table {
                 status,
                 ended,
             },
-        ) = SessionHandle::new(session, &view.session.workspace, Arc::clone(&feed), status);
+        ) = SessionHandle::new(
+            session,
+            &view.session.workspace,
+            Arc::clone(&feed),
+            status,
+            self.life.subscribe(),
+        );
         // Bounded: a turn that is faster than its session's disk waits.
         let (reports_in, reports) = mpsc::channel(128);
         let machine = Session::new(state, recovered);
@@ -356,10 +384,13 @@ impl Table {
             mailbox,
             reports,
             ended,
+            life: self.life.subscribe(),
         };
+        let open = self.sessions.begin();
         self.options.scope.spawn(async move {
             actor.run(scope).await;
             drop(lease);
+            drop(open);
         });
         handle
     }
@@ -390,22 +421,41 @@ impl Table {
             changed_at: summary.last_at.unwrap_or(0),
             phase: summary.closed.then_some(Phase::Closed),
             turns: summary.turns,
+            held_by: summary
+                .held_by
+                .filter(|socket| *socket != self.options.hello.identity.socket),
         })
     }
 
+    /// Lets sessions go, at once or when their turns have ended.
+    fn drain(&self, request: DrainRequest) -> DrainReply {
+        let DrainRequest { successor } = request;
+        self.life.send_if_modified(|life| {
+            let drains = *life != Life::Ending;
+            if drains {
+                *life = Life::Draining { successor };
+            }
+            drains
+        });
+        DrainReply {
+            running: self.running(),
+        }
+    }
+
     fn shutdown(&self, request: ShutdownRequest) -> ShutdownReply {
-        let busy = |entry: &Entry| entry.handle.info().phase.and_then(Phase::turn).is_some();
-        let running: Vec<SessionId> = self
-            .open
-            .iter()
-            .filter(|(_, entry)| busy(entry))
-            .map(|(id, _)| *id)
-            .collect();
+        let running = self.running();
         let stopping = request.force || running.is_empty();
         if stopping {
-            self.stopping.send_replace(true);
+            self.life.send_replace(Life::Ending);
         }
         ShutdownReply { stopping, running }
+    }
+
+    /// Lists the sessions in which a turn runs.
+    fn running(&self) -> Vec<SessionId> {
+        let busy = |entry: &Entry| entry.handle.info().phase.and_then(Phase::turn).is_some();
+        let running = self.open.iter().filter(|(_, entry)| busy(entry));
+        running.map(|(id, _)| *id).collect()
     }
 
     fn holder(&self) -> Holder {

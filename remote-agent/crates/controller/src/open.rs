@@ -203,7 +203,10 @@ pub(crate) fn store_error(session: SessionId, error: &StoreError) -> ErrorBody {
                 None => ("in another program".to_owned(), "leave it there first"),
             };
             let message = format!("session {session} is open {place}: {error}");
-            ErrorBody::new(ErrorCode::HeldElsewhere, message).hint(hint)
+            ErrorBody {
+                socket: socket.filter(|socket| !socket.is_empty()).map(str::to_owned),
+                ..ErrorBody::new(ErrorCode::HeldElsewhere, message).hint(hint)
+            }
         }
         StoreError::BadId(_) | StoreError::NoSession(_) => {
             ErrorBody::new(ErrorCode::NotFound, error.to_string())

@@ -62,6 +62,13 @@ pub struct ErrorBody {
     /// Whether the same request may succeed later.
     #[serde(default)]
     pub retryable: bool,
+    /// The socket of the daemon on the same machine that has what was asked for.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::maybe_text::<{limits::PATH}, _>"
+    )]
+    pub socket: Option<String>,
 }
 
 impl ErrorBody {
@@ -73,6 +80,7 @@ impl ErrorBody {
             message: message.into(),
             hint: None,
             retryable: false,
+            socket: None,
         }
     }
 

@@ -34,6 +34,9 @@ pub use event::{
 pub use hello::{Build, Hello, Identity, VersionRange};
 pub use ids::{CommandId, InstanceId, PromptId, SessionId, TurnId};
 pub use meter::{Amount, ContextView, CostView};
-pub use query::{HistoryPage, OpenSession, SessionInfo, SessionList, ShutdownReply, ShutdownRequest};
+pub use query::{
+    DrainReply, DrainRequest, HistoryPage, OpenSession, SessionInfo, SessionList, ShutdownReply,
+    ShutdownRequest,
+};
 pub use question::{PromptKind, Question, QuestionOption, Reply};
 pub use snapshot::{Applied, ApplyError, Item, OpenPrompt, Phase, Snapshot, ToolState};

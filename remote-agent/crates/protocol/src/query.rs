@@ -50,6 +50,13 @@ pub struct SessionInfo {
     /// How many turns were asked for, as far as the end of its log tells; `None` when that says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
+    /// The socket of another daemon that has it open.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::maybe_text::<{limits::PATH}, _>"
+    )]
+    pub held_by: Option<String>,
 }
 
 /// `GET /v1/sessions`.
@@ -76,6 +83,26 @@ pub struct ShutdownRequest {
     /// End even while turns run; they are recorded as interrupted.
     #[serde(default)]
     pub force: bool,
+}
+
+/// `POST /v1/drain`: asks the daemon to finish its turns, to take no new session, and then to end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainRequest {
+    /// The socket of the daemon that takes over. Whatever this one does not take any more is passed on to it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::maybe_text::<{limits::PATH}, _>"
+    )]
+    pub successor: Option<String>,
+}
+
+/// The answer to a drain request. The daemon drains from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainReply {
+    /// Sessions whose turns are being finished. Empty: it ends at once.
+    #[serde(deserialize_with = "limits::list::<{limits::LIST}, _, _>")]
+    pub running: Vec<SessionId>,
 }
 
 /// The answer to a shutdown request.

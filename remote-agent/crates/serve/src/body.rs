@@ -45,7 +45,7 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(ErrorCode::BadRequest, message).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
 }
 
-fn unreadable(rejection: &BytesRejection) -> Failure {
+pub(crate) fn unreadable(rejection: &BytesRejection) -> Failure {
     let status = rejection.status();
     if status == StatusCode::PAYLOAD_TOO_LARGE {
         let message = format!("the request body is over {} bytes", limits::REQUEST_BODY);

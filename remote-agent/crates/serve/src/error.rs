@@ -6,6 +6,8 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{ErrorBody, ErrorCode, ErrorResponse, limits};
 
+use crate::forward::Elsewhere;
+
 /// Why the socket could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -100,7 +102,12 @@ impl IntoResponse for Failure {
         if status.is_server_error() {
             tracing::warn!(code = ?body.code, message = body.message, "request failed");
         }
-        (status, crate::body::json(&ErrorResponse { error: body })).into_response()
+        let elsewhere = body.socket.clone();
+        let mut response = (status, crate::body::json(&ErrorResponse { error: body })).into_response();
+        if let Some(socket) = elsewhere {
+            response.extensions_mut().insert(Elsewhere(socket));
+        }
+        response
     }
 }
 

@@ -9,6 +9,7 @@
 //! | find the code behind a call | `router.rs`, then `handlers/`, one file per resource |
 //! | change how requests are decoded | `body.rs` |
 //! | change the status of an error | `error.rs` |
+//! | see how a request reaches the daemon that has its session | `forward.rs` |
 //! | change how events are written, when a snapshot comes first, keep-alives | `sse.rs` |
 //! | change who may call | `auth.rs` |
 //! | change HTTP/1.1, HTTP/2 and socket details | `listen.rs` |
@@ -16,6 +17,7 @@
 mod auth;
 mod body;
 mod error;
+mod forward;
 mod handlers;
 mod listen;
 mod router;

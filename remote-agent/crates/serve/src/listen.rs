@@ -118,7 +118,7 @@ async fn accept(
     Ok((stream, slot))
 }
 
-fn is_own_user(stream: &UnixStream) -> bool {
+pub(crate) fn is_own_user(stream: &UnixStream) -> bool {
     match stream.peer_cred() {
         Ok(peer) if auth::may_connect(peer.uid(), rustix::process::geteuid()) => true,
         Ok(peer) => {
@@ -211,7 +211,7 @@ fn remove_leftover(path: &Path) -> Result<(), Error> {
 
 /// Runs the tasks of a connection inside its scope, and ends them with it after the grace.
 #[derive(Clone)]
-struct Tasks(Scope);
+pub(crate) struct Tasks(pub(crate) Scope);
 
 impl<F> hyper::rt::Executor<F> for Tasks
 where

@@ -11,7 +11,7 @@ use axum::{
 use controller::Manager;
 use protocol::limits;
 
-use crate::{auth, handlers};
+use crate::{auth, forward, handlers};
 
 /// Times and counts of the HTTP face.
 #[derive(Debug, Clone)]
@@ -43,6 +43,7 @@ pub fn router(manager: Manager, options: Options) -> Router {
     use handlers::{commands, daemon, events, fallback, history, sessions};
     Router::new()
         .route("/v1/hello", get(daemon::hello))
+        .route("/v1/drain", post(daemon::drain))
         .route("/v1/shutdown", post(daemon::shutdown))
         .route("/v1/sessions", get(sessions::list).post(sessions::open))
         .route("/v1/sessions/{id}/snapshot", get(sessions::snapshot))
@@ -51,6 +52,7 @@ pub fn router(manager: Manager, options: Options) -> Router {
         .route("/v1/sessions/{id}/history", get(history::page))
         .fallback(fallback::not_found)
         .method_not_allowed_fallback(fallback::wrong_method)
+        .layer(middleware::from_fn(forward::pass_on))
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY))
         .layer(middleware::from_fn(auth::refuse_web_pages))
         .with_state(Shared { manager, options })

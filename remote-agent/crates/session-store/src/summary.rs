@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs::File, io, sync::Arc};
 use serde_json::Value;
 
 use crate::{
-    Record, SessionDir,
+    Lease, Record, SessionDir,
     blob::Blobs,
     line::Envelope,
     log::LOG_FILE,
@@ -42,6 +42,8 @@ pub struct Summary {
     pub open_turn: bool,
     /// Whether it was closed by a command.
     pub closed: bool,
+    /// The socket of the daemon that has it open, or had it open when it was killed.
+    pub held_by: Option<String>,
 }
 
 impl Summary {
@@ -59,6 +61,7 @@ impl Summary {
             turns: None,
             open_turn: false,
             closed: false,
+            held_by: None,
         };
         let read = File::open(&path).and_then(|file| {
             let length = file.metadata()?.len();
@@ -66,6 +69,7 @@ impl Summary {
             summary.read_head(&file, length)?;
             summary.read_tail(&file, length)
         });
+        summary.held_by = Lease::last_holder(&summary.session.path).and_then(|holder| holder.socket);
         match read {
             Ok(begun) => begun.then_some(summary),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -312,6 +312,7 @@ fn picking_opens_what_was_picked_or_a_new_session() {
     let harness = begin();
     assert!(matches!(harness.effects.as_slice(), [Effect::ListSessions]));
     let info = |title: &str| protocol::SessionInfo {
+        held_by: None,
         session: crate::testing::session(),
         workspace: "/srv/app".to_owned(),
         title: title.to_owned(),

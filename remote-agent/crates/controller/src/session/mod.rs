@@ -98,6 +98,11 @@ impl Session {
         self.state.closed && self.running().is_none()
     }
 
+    /// Says whether nothing runs in it and nothing is about to: what waits is held until a person decides.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.running().is_none() && (self.held || self.state.closed || self.state.phase.queued.is_empty())
+    }
+
     /// Gives what it may do without asking.
     pub(crate) fn posture(&self) -> Posture {
         let preset = domain_preset(projection::preset_named(&self.state.preset));

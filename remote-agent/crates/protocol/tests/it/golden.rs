@@ -6,8 +6,8 @@
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use protocol::{
-    CommandRequest, ErrorResponse, Frame, Hello, HistoryPage, OpenSession, Outcome, Phase, Receipt,
-    SessionList, ShutdownReply, ShutdownRequest,
+    CommandRequest, DrainReply, DrainRequest, ErrorResponse, Frame, Hello, HistoryPage, OpenSession, Outcome,
+    Phase, Receipt, SessionList, ShutdownReply, ShutdownRequest,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -36,6 +36,8 @@ fn round_trip(name: &str, json: &str) -> Value {
         "history_page" => through::<HistoryPage>(json),
         "shutdown_request" => through::<ShutdownRequest>(json),
         "shutdown_reply" => through::<ShutdownReply>(json),
+        "drain_request" => through::<DrainRequest>(json),
+        "drain_reply" => through::<DrainReply>(json),
         "receipt" => through::<Receipt>(json),
         other => panic!("{name}: no wire type is called {other}"),
     };

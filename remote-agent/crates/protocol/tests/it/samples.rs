@@ -2,11 +2,11 @@
 
 use protocol::{
     Amount, Answer, Build, CallOutcome, CallView, Command, CommandId, CommandRequest, Delta, DeltaTarget,
-    ErrorBody, ErrorCode, ErrorResponse, Event, EventEnvelope, Frame, Hello, HistoryPage, Identity,
-    InstanceId, Item, OpenPrompt, OpenSession, Outcome, Phase, Preset, PromptCommand, PromptEvent, PromptId,
-    PromptKind, Question, QuestionOption, Receipt, Reply, SessionCommand, SessionEvent, SessionId,
-    SessionInfo, SessionList, ShutdownReply, ShutdownRequest, Snapshot, ToolEvent, ToolState, TurnCommand,
-    TurnEvent, TurnId, UsageView, VersionRange,
+    DrainReply, DrainRequest, ErrorBody, ErrorCode, ErrorResponse, Event, EventEnvelope, Frame, Hello,
+    HistoryPage, Identity, InstanceId, Item, OpenPrompt, OpenSession, Outcome, Phase, Preset, PromptCommand,
+    PromptEvent, PromptId, PromptKind, Question, QuestionOption, Receipt, Reply, SessionCommand,
+    SessionEvent, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest, Snapshot, ToolEvent,
+    ToolState, TurnCommand, TurnEvent, TurnId, UsageView, VersionRange,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -396,6 +396,18 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
         phase: None,
         ..info()
     };
+    let successor = DrainRequest {
+        successor: Some("/tmp/reasonix-0-x/1/s".into()),
+    };
+    let drained = DrainReply {
+        running: vec![session()],
+    };
+    let held = SessionList {
+        sessions: vec![SessionInfo {
+            held_by: Some("/tmp/reasonix-0-x/s".into()),
+            ..info()
+        }],
+    };
     let counted = SessionList {
         sessions: vec![counted],
     };
@@ -408,6 +420,10 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
         ("history_page", "one", json(page)),
         ("shutdown_request", "force", json(ShutdownRequest { force: true })),
         ("shutdown_reply", "running", json(reply)),
+        ("drain_request", "plain", json(DrainRequest::default())),
+        ("drain_request", "successor", json(successor)),
+        ("drain_reply", "running", json(drained)),
+        ("session_list", "held", json(held)),
         ("receipt", "turn", json(receipt)),
         ("receipt", "plain", json(without)),
     ]
@@ -415,6 +431,7 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
 
 fn info() -> SessionInfo {
     SessionInfo {
+        held_by: None,
         session: session(),
         workspace: "/home/ann/work".into(),
         title: "fix it".into(),

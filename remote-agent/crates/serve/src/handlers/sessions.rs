@@ -1,17 +1,23 @@
 //! Opening, listing and looking at sessions.
 
 use axum::{extract::State, response::Response};
+use http::HeaderMap;
 use protocol::OpenSession;
 
 use crate::{
     body::{self, Json, SessionInPath},
     error::Failure,
+    forward,
     router::Shared,
 };
 
 /// `GET /v1/sessions`: the sessions on disk.
-pub(crate) async fn list(State(shared): State<Shared>) -> Result<Response, Failure> {
-    Ok(body::json(&shared.manager.list().await?))
+pub(crate) async fn list(State(shared): State<Shared>, headers: HeaderMap) -> Result<Response, Failure> {
+    let mut list = shared.manager.list().await?;
+    if !forward::is_passed_on(&headers) {
+        forward::confirm(&mut list).await;
+    }
+    Ok(body::json(&list))
 }
 
 /// `POST /v1/sessions`: opens a new session or resumes one.

@@ -1,6 +1,7 @@
 //! The HTTP face with real sessions behind it, over in-memory pipes and unix sockets.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod beside;
 mod flood;
 mod http1;
 mod rig;

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     io,
+    path::Path,
     pin::Pin,
     sync::{
         Arc, Mutex,
@@ -52,19 +53,8 @@ impl Rig {
             std::fs::create_dir(dir.path().join(folder)).unwrap();
         }
         let model = ScriptedModel::start(scenario).await.unwrap();
-        let at = |name: &str| AbsPath::new(dir.path().join(name)).unwrap();
         let scope = Scope::root("test");
-        let manager = Manager::start(ManagerOptions {
-            hello: hello(),
-            sessions: at("sessions"),
-            user_home: at(""),
-            preset: Preset::WorkspaceWrite,
-            assembler: Arc::new(Parts {
-                base_url: model.base_url(),
-                temp: at("tmp"),
-            }),
-            scope: scope.child("sessions"),
-        });
+        let manager = manager(dir.path(), &model, hello(), &scope);
         let router = serve::router(manager.clone(), options);
         Self {
             router,
@@ -91,6 +81,22 @@ impl Rig {
             preset: Some(preset),
         }
     }
+}
+
+/// Starts the sessions of a daemon in the folder of a rig.
+pub(crate) fn manager(dir: &Path, model: &ScriptedModel, hello: Hello, scope: &Scope) -> Manager {
+    let at = |name: &str| AbsPath::new(dir.join(name)).unwrap();
+    Manager::start(ManagerOptions {
+        hello,
+        sessions: at("sessions"),
+        user_home: at(""),
+        preset: Preset::WorkspaceWrite,
+        assembler: Arc::new(Parts {
+            base_url: model.base_url(),
+            temp: at("tmp"),
+        }),
+        scope: scope.child("sessions"),
+    })
 }
 
 /// Connects a client by pipes that can be cut, and counts what comes through them.
@@ -295,7 +301,7 @@ impl Assembler for Parts {
     }
 }
 
-fn hello() -> Hello {
+pub(crate) fn hello() -> Hello {
     Hello {
         protocol: VersionRange { min: 1, max: 1 },
         build: Build {
