@@ -14,11 +14,14 @@
 //! | --- | --- |
 //! | know how a host name becomes an address, keys and proxies | [`mod@resolve`], [`ssh_config`] |
 //! | know why a host key was refused | [`host_key`], [`known_hosts`] |
+//! | look at a host's keys, and accept one | [`Survey`] |
+//! | change what is learned from a host | `announced` |
 //! | change the order of login methods | `auth` |
 //! | run a command | `exec` |
 //! | change how stalled readers are treated | `backlog`, `channel` |
 //! | test against a real or embedded server, or a bad network | `testing` (feature) |
 
+mod announced;
 mod auth;
 mod backlog;
 mod channel;
@@ -36,6 +39,7 @@ pub mod resolve;
 mod secrets;
 pub mod ssh_config;
 mod stream;
+mod survey;
 mod target;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -52,7 +56,7 @@ pub use prompter::{
 };
 pub use resolve::{
     AddressFamily, Endpoint, Identity, Methods, Network, Proxy, ResolveOptions, Resolved, Source, Trust,
-    UnknownKeys, resolve,
+    UnknownKeys, configured_aliases, resolve,
 };
 /// The SFTP client that [`Connection::sftp`] gives, and how its files are opened.
 pub use russh_sftp::{
@@ -61,4 +65,5 @@ pub use russh_sftp::{
 };
 pub use secrets::SecretMemory;
 pub use stream::Stream;
+pub use survey::{Accepted, HostKey, Survey};
 pub use target::Target;

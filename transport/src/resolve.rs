@@ -1,10 +1,14 @@
 //! From what the user typed to everything needed for a connection, as OpenSSH would resolve it.
 
+mod files;
+
 use std::{
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
+
+pub use files::configured_aliases;
 
 use crate::{
     Error, ErrorKind, Stage, Target,

@@ -4,11 +4,66 @@
 //! localuser), `Include`, quoting and `=`; the first value of a keyword wins, identity files add up. `Match exec`,
 //! `final` and `canonical` never match here: running commands and second passes are left to `ssh -G`.
 
+mod aliases;
+mod lexer;
 pub(crate) mod tokens;
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+};
 
-use crate::{Error, ErrorKind, Stage, Target, known_hosts::pattern_list_matches};
+pub use aliases::{Alias, aliases};
+
+use crate::{AddressFamily, Error, ErrorKind, Stage, Target, known_hosts::pattern_list_matches};
+
+/// How deep `Include` may be nested (as in OpenSSH).
+pub(crate) const MAX_DEPTH: usize = 16;
+/// How many files one configuration may include; files that include each other twice would never end.
+pub(crate) const MAX_FILES: usize = 1024;
+
+/// Whose configuration a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The user's, or one named on purpose (`ssh -F`): `Include` is relative to `~/.ssh`.
+    User,
+    /// The system's: `Include` is relative to `/etc/ssh`, and `~` has no meaning.
+    System,
+}
+
+/// What reading a configuration asks of the machine: the only way from the parser to the outside.
+///
+/// Without an answer of its own, nothing is included, no command runs and no name is known.
+pub trait Machine {
+    /// Gives the files that an argument of `Include` names, in order, with their text.
+    ///
+    /// # Errors
+    /// A file that must not be read, in words.
+    fn included(&self, pattern: &str, level: Level) -> Result<Vec<(PathBuf, String)>, String> {
+        let _ = (pattern, level);
+        Ok(Vec::new())
+    }
+
+    /// Runs a command of `Match exec` and says whether it succeeded.
+    ///
+    /// # Errors
+    /// It could not be run or did not end in time, in words.
+    fn succeeds(&self, command: &str) -> Result<bool, String> {
+        let _ = command;
+        Err("no command is run here".to_owned())
+    }
+
+    /// Gives the addresses of this machine, for `Match localnetwork`; `None` where they are not known.
+    fn own_addresses(&self) -> Option<Vec<IpAddr>> {
+        None
+    }
+
+    /// Looks a name up, for `CanonicalizeHostname`. Gives its canonical name (the end of its CNAMEs) if it has addresses.
+    fn canonical_name(&self, name: &str, family: AddressFamily) -> Option<String> {
+        let _ = (name, family);
+        None
+    }
+}
 
 /// Keyword (lower case) and arguments, in the order in which they apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use transport::{ErrorKind, Proxy, ResolveOptions, Resolved, Source, Target, resolve, testing::RealSshd};
+use transport::{
+    ErrorKind, Proxy, ResolveOptions, Resolved, Source, Target, configured_aliases, resolve,
+    testing::RealSshd,
+};
 
 use crate::support::{Client, current_user, sshd_options};
 
@@ -272,4 +275,31 @@ async fn overrides_and_the_shown_name_are_for_the_destination_only() {
         assert_eq!((hop.alias.as_str(), hop.proxy), ("hop", None));
         assert_eq!(hop.identity.files, [PathBuf::from("/hop")]);
     }
+}
+
+#[tokio::test]
+async fn the_hosts_that_files_name_are_listed_with_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let ssh = folder.path().join(".ssh");
+    std::fs::create_dir_all(ssh.join("conf.d")).unwrap();
+    std::fs::write(
+        ssh.join("config"),
+        "Include conf.d/[0-9]*\nHost one two* !three\n",
+    )
+    .unwrap();
+    std::fs::write(ssh.join("conf.d/1"), "Host inner\n").unwrap();
+    std::fs::write(ssh.join("conf.d/.2"), "Host hidden\n").unwrap();
+    let mut options = options(folder.path(), None);
+    options.config_file = None;
+    let found = configured_aliases(&options).await.unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|alias| (alias.name.as_str(), alias.file.clone(), alias.line))
+        .collect();
+    assert_eq!(
+        found,
+        [("inner", ssh.join("conf.d/1"), 1), ("one", ssh.join("config"), 2)]
+    );
+    options.home = folder.path().join("nowhere");
+    assert_eq!(configured_aliases(&options).await.unwrap(), []);
 }
