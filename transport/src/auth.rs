@@ -1,12 +1,22 @@
 //! Logging in: which methods, in which order, until the host is satisfied.
 //!
-//! Order as OpenSSH: public keys, keyboard-interactive, password; a partial success is followed ("publickey, then
-//! password"). What the host says it would take next decides; a method it does not list is never tried.
+//! Order as OpenSSH: public keys, keyboard-interactive, password, or what `PreferredAuthentications` says; a partial
+//! success is followed ("publickey, then password"). What the host says it would take next decides; a method that it
+//! does not list, or that the configuration forbids, is never tried.
+//!
+//! | I want to… | Open |
+//! | --- | --- |
+//! | know in which order keys and certificates are offered | `offers` |
+//! | know which key files are used, and how they are opened | `key_file` |
+//! | change what is said about a certificate | `certificate` |
+//! | change how the agent is asked, security keys included | `agent` |
 
 mod agent;
 mod ask;
+mod certificate;
 mod key_file;
 mod keyboard_interactive;
+mod offers;
 mod password;
 mod public_key;
 
@@ -26,7 +36,8 @@ use crate::{
 pub struct Login {
     /// The methods that succeeded, in order, such as `publickey` or `password`.
     pub methods: Vec<String>,
-    /// Whether the host asked something that may be a one-time factor: nothing may log in again on its own then.
+    /// Whether the host asked something that may be a one-time factor, or a security key was touched: nothing may log in
+    /// again on its own then.
     pub one_time_factor: bool,
     /// The public key as in `authorized_keys`, if that alone was enough.
     pub key: Option<String>,
@@ -44,8 +55,10 @@ pub(crate) enum Tried {
     Skipped,
     /// This method has nothing (more) to offer.
     Exhausted,
-    /// Somebody would have to answer; the text names what was asked.
+    /// Somebody would have to answer; the text names what was asked. Other methods may still do.
     NeedsPerson(String),
+    /// The same, in the middle of an exchange that nothing else can follow.
+    Unanswered(String),
 }
 
 impl From<AuthResult> for Tried {
@@ -71,8 +84,14 @@ pub(crate) struct Context<'a> {
     resolved: &'a Resolved,
     secrets: &'a SecretMemory,
     asker: Asker,
-    /// What was offered and found missing, in words.
-    notes: Vec<String>,
+    /// What the host was offered, in words.
+    offered: Vec<String>,
+    /// What was not offered and why, in words.
+    unused: Vec<String>,
+    /// What may be wrong with what was offered, each with what to do.
+    doubts: Vec<String>,
+    /// The first thing that nobody was there to give.
+    unanswered: Option<String>,
     agent_keys_offered: usize,
 }
 
@@ -83,6 +102,15 @@ impl Context<'_> {
 
     fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
         Error::new(kind, Stage::Login, &self.resolved.alias, message)
+    }
+
+    /// The host took longer than a step of the login may take.
+    fn silent(&self) -> Error {
+        let seconds = self.asker.step().as_secs_f32();
+        self.error(
+            ErrorKind::Unreachable,
+            format!("the host did not answer within {seconds} s; {}", self.tried()),
+        )
     }
 
     /// Turns a failed request into an error: the session is gone, or the host does not answer.
@@ -101,17 +129,28 @@ impl Context<'_> {
         } else {
             ErrorKind::Closed
         };
-        let mut error = self.error(kind, format!("{words}; {}", self.tried()));
+        let error = self.error(kind, format!("{words}; {}", self.tried()));
         if too_many && self.agent_keys_offered > 0 {
-            error = error.with_hint(identities_hint(self.agent_keys_offered));
+            return error.with_hint(identities_hint(self.agent_keys_offered));
+        }
+        if too_many && self.offered.len() > 1 {
+            return error.with_hint("name only the right key for this host (IdentityFile)");
         }
         error
     }
 
     fn tried(&self) -> String {
-        if !self.notes.is_empty() {
-            return format!("offered: {}", self.notes.join(", "));
+        let unused = self.unused.join(", ");
+        match (self.offered.is_empty(), self.unused.is_empty()) {
+            (false, true) => format!("offered: {}", self.offered.join(", ")),
+            (false, false) => format!("offered: {}; not used: {unused}", self.offered.join(", ")),
+            (true, false) => format!("nothing was offered; not used: {unused}"),
+            (true, true) => self.nothing(),
         }
+    }
+
+    /// Says why there was nothing to offer.
+    fn nothing(&self) -> String {
         let identity = &self.resolved.identity;
         let (there, missing): (Vec<_>, Vec<_>) = identity.files.iter().partition(|file| file.exists());
         let agent = if identity.agent.is_some() {
@@ -149,14 +188,16 @@ pub(crate) async fn login(
     options: &ConnectOptions,
     prompter: &Arc<dyn Prompter>,
 ) -> Result<Login, Error> {
-    let asker = Asker::new(Arc::clone(prompter), options.deadlines.login_step);
     let mut cx = Context {
         handle,
         reports,
         resolved,
         secrets: &options.secrets,
-        asker,
-        notes: Vec::new(),
+        asker: Asker::new(Arc::clone(prompter), options.deadlines),
+        offered: Vec::new(),
+        unused: Vec::new(),
+        doubts: Vec::new(),
+        unanswered: None,
         agent_keys_offered: 0,
     };
     let mut methods = Methods {
@@ -168,27 +209,18 @@ pub(crate) async fn login(
         First::LoggedIn(login) => return Ok(login),
         First::Wanted(remaining, login) => (remaining, login),
     };
-    let mut unanswered: Option<String> = None;
     loop {
         let Some(method) = methods.next(&remaining, &cx) else {
-            return Err(refusal(&cx, &remaining, unanswered));
+            return Err(refusal(&cx, &remaining));
         };
-        let tried = match method {
-            MethodKind::PublicKey => methods.keys.try_next(&mut cx).await?,
-            MethodKind::KeyboardInteractive => {
-                keyboard_interactive::try_once(&mut cx, methods.rounds.interactive, &mut login).await?
-            }
-            _ => password::try_once(&mut cx, methods.rounds.password).await?,
-        };
-        match tried {
+        match methods.try_once(method, &mut cx, &mut login).await? {
             Tried::Success => {
-                login.methods.push(name(method));
+                methods.passed(method, &mut login);
                 login.key = methods.keys.last_if_alone(&login);
                 return Ok(login);
             }
             Tried::Partial(next) => {
-                login.methods.push(name(method));
-                methods.rounds = Rounds::default();
+                methods.passed(method, &mut login);
                 remaining = next;
             }
             Tried::Failure(next) => {
@@ -201,8 +233,12 @@ pub(crate) async fn login(
             Tried::Skipped => {}
             Tried::Exhausted => methods.rounds.give_up(method),
             Tried::NeedsPerson(what) => {
-                unanswered.get_or_insert(what);
+                cx.unanswered.get_or_insert(what);
                 methods.rounds.give_up(method);
+            }
+            Tried::Unanswered(what) => {
+                cx.unanswered.get_or_insert(what);
+                return Err(refusal(&cx, &remaining));
             }
         }
     }
@@ -225,17 +261,17 @@ async fn first_step(cx: &mut Context<'_>, keys: &mut Offers, key: Option<&str>) 
         }
         match tried {
             Tried::Success => {
-                login.methods.push(name(MethodKind::PublicKey));
+                keys.passed(&mut login);
                 login.key = keys.last_if_alone(&login);
                 return Ok(First::LoggedIn(login));
             }
             Tried::Partial(next) => {
-                login.methods.push(name(MethodKind::PublicKey));
+                keys.passed(&mut login);
                 return Ok(First::Wanted(next, login));
             }
             Tried::Failure(next) => return Ok(First::Wanted(next, login)),
             // Nothing was offered, so what the host takes is still unknown.
-            Tried::Skipped | Tried::Exhausted | Tried::NeedsPerson(_) => {}
+            Tried::Skipped | Tried::Exhausted | Tried::NeedsPerson(_) | Tried::Unanswered(_) => {}
         }
     }
     // The answer to "none" lists what the host takes; it does not count as an attempt.
@@ -259,15 +295,13 @@ struct Methods {
     rounds: Rounds,
 }
 
-/// How often each method was tried since the last partial success; three wrong answers are enough (as OpenSSH).
+/// How often each method was tried since the last partial success; `NumberOfPasswordPrompts` says how often is enough.
 #[derive(Default)]
 struct Rounds {
     keys_done: bool,
     interactive: u32,
     password: u32,
 }
-
-const MAX_ROUNDS: u32 = 3;
 
 impl Rounds {
     fn count(&mut self, method: MethodKind) {
@@ -281,26 +315,67 @@ impl Rounds {
     fn give_up(&mut self, method: MethodKind) {
         match method {
             MethodKind::PublicKey => self.keys_done = true,
-            MethodKind::KeyboardInteractive => self.interactive = MAX_ROUNDS,
-            _ => self.password = MAX_ROUNDS,
+            MethodKind::KeyboardInteractive => self.interactive = u32::MAX,
+            _ => self.password = u32::MAX,
+        }
+    }
+
+    /// Says whether a method may be tried (again).
+    fn is_free(&self, method: MethodKind, prompts: u32) -> bool {
+        match method {
+            MethodKind::PublicKey => !self.keys_done,
+            MethodKind::KeyboardInteractive => self.interactive < prompts,
+            MethodKind::Password => self.password < prompts,
+            _ => false,
         }
     }
 }
 
 impl Methods {
+    /// Chooses the first allowed method that the host takes and that is not used up.
     fn next(&self, remaining: &MethodSet, cx: &Context<'_>) -> Option<MethodKind> {
-        let may = |method: MethodKind, free: bool| (free && remaining.contains(&method)).then_some(method);
-        let password = may(MethodKind::Password, self.rounds.password < MAX_ROUNDS);
-        may(MethodKind::PublicKey, !self.rounds.keys_done)
+        let allowed = &cx.resolved.methods;
+        let kinds = allowed
+            .order
+            .iter()
+            .filter_map(|name| name.parse::<MethodKind>().ok());
+        let free: Vec<_> = kinds
+            .filter(|kind| remaining.contains(kind) && self.rounds.is_free(*kind, allowed.password_prompts))
+            .collect();
+        match free.first() {
             // A password we already have goes where passwords belong, not into the first question that comes.
-            .or_else(|| password.filter(|_| password::is_known(cx)))
-            .or_else(|| {
-                may(
-                    MethodKind::KeyboardInteractive,
-                    self.rounds.interactive < MAX_ROUNDS,
-                )
-            })
-            .or(password)
+            Some(MethodKind::KeyboardInteractive)
+                if free.contains(&MethodKind::Password) && password::is_known(cx) =>
+            {
+                Some(MethodKind::Password)
+            }
+            first => first.copied(),
+        }
+    }
+
+    async fn try_once(
+        &mut self,
+        method: MethodKind,
+        cx: &mut Context<'_>,
+        login: &mut Login,
+    ) -> Result<Tried, Error> {
+        match method {
+            MethodKind::PublicKey => self.keys.try_next(cx).await,
+            MethodKind::KeyboardInteractive => {
+                keyboard_interactive::try_once(cx, self.rounds.interactive, login).await
+            }
+            _ => password::try_once(cx, self.rounds.password).await,
+        }
+    }
+
+    /// Notes a success, which may be one of several.
+    fn passed(&mut self, method: MethodKind, login: &mut Login) {
+        if method == MethodKind::PublicKey {
+            self.keys.passed(login);
+        } else {
+            login.methods.push(name(method));
+        }
+        self.rounds = Rounds::default();
     }
 }
 
@@ -309,16 +384,28 @@ fn name(method: MethodKind) -> String {
 }
 
 /// Says what was offered and what is still wanted.
-fn refusal(cx: &Context<'_>, remaining: &MethodSet, unanswered: Option<String>) -> Error {
+fn refusal(cx: &Context<'_>, remaining: &MethodSet) -> Error {
     let wanted: Vec<_> = remaining.iter().map(<&str>::from).collect();
-    let wanted = wanted.join(" or ");
+    let allowed = &cx.resolved.methods.order;
+    let forbidden: Vec<_> = wanted
+        .iter()
+        .filter(|name| USED.contains(name) && !allowed.iter().any(|allowed| allowed == *name))
+        .copied()
+        .collect();
+    let mut words = wanted.join(" or ");
+    if !forbidden.is_empty() {
+        words.push_str(&format!(
+            ", but the SSH configuration does not allow {}",
+            forbidden.join(" or ")
+        ));
+    }
     let user = cx.user();
-    if let Some(what) = unanswered {
+    if let Some(what) = &cx.unanswered {
         return cx
             .error(
                 ErrorKind::NeedsPerson,
                 format!(
-                    "{user} needs {wanted}, but nobody is there to give {what}; {}",
+                    "{user} needs {words}, but nobody is there to give {what}; {}",
                     cx.tried()
                 ),
             )
@@ -327,12 +414,22 @@ fn refusal(cx: &Context<'_>, remaining: &MethodSet, unanswered: Option<String>) 
     let error = cx.error(
         ErrorKind::AuthRefused,
         format!(
-            "the host does not let {user} in; {}; it takes {wanted}",
+            "the host does not let {user} in; {}; it takes {words}",
             cx.tried()
         ),
     );
+    if !cx.doubts.is_empty() {
+        return error.with_hint(cx.doubts.join("; "));
+    }
     if cx.agent_keys_offered > 2 {
         return error.with_hint(identities_hint(cx.agent_keys_offered));
     }
+    if !forbidden.is_empty() {
+        return error
+            .with_hint("look at PreferredAuthentications and the ...Authentication lines for this host");
+    }
     error.with_hint("check the user name, and that the public key is in ~/.ssh/authorized_keys on the host")
 }
+
+/// The methods that this crate has.
+const USED: [&str; 3] = ["publickey", "keyboard-interactive", "password"];

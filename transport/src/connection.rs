@@ -63,6 +63,8 @@ pub struct Deadlines {
     pub handshake: Duration,
     /// Each answer of the host while logging in.
     pub login_step: Duration,
+    /// A signature of the key agent, which may ask its owner to confirm it or to touch a security key.
+    pub agent: Duration,
     /// Opening a channel.
     pub channel: Duration,
 }
@@ -74,6 +76,8 @@ impl Default for Deadlines {
             connect: Duration::from_secs(15),
             handshake: Duration::from_secs(20),
             login_step: Duration::from_secs(30),
+            // As long as sshd waits for a login (LoginGraceTime).
+            agent: Duration::from_secs(120),
             channel: Duration::from_secs(20),
         }
     }

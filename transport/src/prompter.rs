@@ -29,7 +29,8 @@ pub trait Prompter: Send + Sync {
         Box::pin(std::future::ready(false))
     }
 
-    /// Shows a text of the host, such as the banner before login. Untrusted: strip control characters before display.
+    /// Shows a text of the host, such as the banner before login, or that a security key waits to be touched. Untrusted:
+    /// strip control characters before display.
     fn notice(&self, text: &str) {
         let _unread = text;
     }

@@ -38,6 +38,17 @@ impl SecretMemory {
         self.put(Key::Passphrase(file.to_owned()), secret);
     }
 
+    /// Says whether the password of an account is kept.
+    pub(crate) fn has_password(&self, user: &str, host: &str, port: u16) -> bool {
+        let key = Key::Password {
+            user: user.into(),
+            host: host.into(),
+            port,
+        };
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.contains_key(&key)
+    }
+
     /// Takes the password out; the caller puts it back when it was right.
     pub(crate) fn take_password(&self, user: &str, host: &str, port: u16) -> Option<Secret> {
         self.take(&Key::Password {

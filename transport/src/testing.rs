@@ -3,11 +3,13 @@
 //!
 //! The embedded server is also the host of the demo, so it needs nothing but a POSIX shell.
 
+mod accounts;
 mod agent;
 mod choices;
 mod fault_proxy;
 mod keys;
 pub mod promises;
+mod security_key;
 mod server;
 mod server_channel;
 mod server_login;
@@ -15,10 +17,12 @@ mod sshd;
 
 use std::{io, time::Duration};
 
+pub use accounts::{PamService, TestAccount};
 pub use agent::KeyAgent;
 pub use choices::Choices;
 pub use fault_proxy::{Fault, FaultKind, FaultProxy, Plan, Side, Step};
 pub use keys::{KeyKind, KeyPair};
+pub use security_key::{SecurityKeyAgent, SecurityKeyKind, Touch};
 pub use server::{Forwarding, TestServer, TestServerOptions};
 pub use server_login::{LoginStep, Question};
 pub use sshd::{RealSshd, SshdOptions, login_shell_wrapper};

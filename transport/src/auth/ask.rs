@@ -11,13 +11,13 @@ use std::{
 
 use stdx::Secret;
 
-use crate::{Prompter, SecretQuestion};
+use crate::{Deadlines, Prompter, SecretQuestion};
 
 /// Asks, and knows when somebody is being asked.
 #[derive(Clone)]
 pub(crate) struct Asker {
     prompter: Arc<dyn Prompter>,
-    step: Duration,
+    deadlines: Deadlines,
     /// Odd while somebody is asked; changes at every start and end.
     generation: Arc<AtomicU64>,
 }
@@ -35,12 +35,22 @@ impl Drop for Asking {
 }
 
 impl Asker {
-    pub(crate) fn new(prompter: Arc<dyn Prompter>, step: Duration) -> Self {
+    pub(crate) fn new(prompter: Arc<dyn Prompter>, deadlines: Deadlines) -> Self {
         Self {
             prompter,
-            step,
+            deadlines,
             generation: Arc::default(),
         }
+    }
+
+    /// How long an answer of the host may take.
+    pub(crate) fn step(&self) -> Duration {
+        self.deadlines.login_step
+    }
+
+    /// How long an agent may take to sign.
+    pub(crate) fn agent_step(&self) -> Duration {
+        self.deadlines.agent
     }
 
     /// Marks that somebody is asked until the value is dropped.
@@ -63,7 +73,7 @@ impl Asker {
         let mut request = pin!(request);
         loop {
             let before = self.generation.load(Ordering::SeqCst);
-            match tokio::time::timeout(self.step, &mut request).await {
+            match tokio::time::timeout(self.step(), &mut request).await {
                 Ok(answer) => return Ok(answer),
                 Err(_) if before.is_multiple_of(2) && before == self.generation.load(Ordering::SeqCst) => {
                     return Err(Silent);

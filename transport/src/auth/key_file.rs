@@ -1,14 +1,17 @@
 //! Keys in files: OpenSSH, PKCS#8 and PEM; an encrypted one is only opened when the host takes its public half.
+//!
+//! A file whose public half cannot be told without its passphrase is opened when its turn comes, as OpenSSH does.
 
 use std::{
     io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use russh::{
     Signer,
     keys::{
-        Error as KeyError, HashAlg, PrivateKey, PublicKey,
+        Algorithm, Certificate, HashAlg, PrivateKey, PublicKey,
         agent::AgentIdentity,
         decode_secret_key,
         signature::Signer as _,
@@ -26,11 +29,11 @@ use crate::{
 /// Larger files are no keys.
 const MAX_SIZE: u64 = 64 * 1024;
 
-/// A key file whose public half is known.
+/// A key file.
 pub(crate) struct KeyFile {
     pub(crate) path: PathBuf,
-    pub(crate) public: PublicKey,
-    /// The private half, if it is not encrypted or was opened already.
+    /// `None`: it is encrypted and nothing else tells.
+    pub(crate) public: Option<PublicKey>,
     private: Private,
 }
 
@@ -38,11 +41,17 @@ enum Private {
     Open(Box<PrivateKey>),
     /// The text of the file.
     Locked(Secret),
-    /// Only the public half is here; the agent may have the other.
-    Elsewhere,
+    /// Not to be had here, and why; the agent may have it.
+    Absent(String),
 }
 
-/// Why a file is no usable key.
+/// What a file that was named as `IdentityFile` holds.
+pub(crate) enum Found {
+    Key(KeyFile),
+    Certificate(Box<Certificate>),
+}
+
+/// Why a file is of no use.
 pub(crate) enum Unusable {
     Missing,
     Because(String),
@@ -50,62 +59,77 @@ pub(crate) enum Unusable {
 
 impl KeyFile {
     /// Reads a key file, or the `.pub` file beside it when that is all there is. Blocks.
-    pub(crate) fn read(path: &Path) -> Result<Self, Unusable> {
+    pub(crate) fn read(path: &Path) -> Result<Found, Unusable> {
         let sibling = public_sibling(path);
+        let found = |public: Option<PublicKey>, private: Private| {
+            Ok(Found::Key(Self {
+                path: path.to_owned(),
+                public,
+                private,
+            }))
+        };
+        let only_public = |public| {
+            let why = "it is only the public half, and no agent has the other";
+            found(Some(public), Private::Absent(why.into()))
+        };
         let text = match read_small(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let public = sibling.ok_or(Unusable::Missing)?;
-                return Ok(Self {
-                    path: path.to_owned(),
-                    public,
-                    private: Private::Elsewhere,
-                });
+                return only_public(sibling.ok_or(Unusable::Missing)?);
             }
             Err(error) => {
-                return Err(Unusable::Because(format!(
-                    "could not read {}: {error}",
-                    path.display()
-                )));
+                let why = format!("it could not be read: {error}");
+                return match sibling {
+                    Some(public) => found(Some(public), Private::Absent(why)),
+                    None => Err(Unusable::Because(format!("{} ({why})", path.display()))),
+                };
             }
         };
-        if let Ok(public) = PublicKey::from_openssh(text.expose().trim()) {
-            return Ok(Self {
-                path: path.to_owned(),
-                public,
-                private: Private::Elsewhere,
-            });
+        if let Ok(certificate) = Certificate::from_openssh(text.expose().trim()) {
+            return Ok(Found::Certificate(Box::new(certificate)));
         }
-        let because =
-            |error: String| Unusable::Because(format!("{} is no usable key: {error}", path.display()));
-        match decode_secret_key(text.expose(), None) {
-            Ok(key) => Ok(Self {
-                path: path.to_owned(),
-                public: key.public_key().clone(),
-                private: Private::Open(Box::new(key)),
-            }),
+        if let Ok(public) = PublicKey::from_openssh(text.expose().trim()) {
+            return only_public(public);
+        }
+        let (public, private) = match decode_secret_key(text.expose(), None) {
+            Ok(key) => (Some(key.public_key().clone()), Private::Open(Box::new(key))),
             Err(error) => {
                 // OpenSSH's format shows the public half even when the private one is encrypted; others need `.pub`.
                 let shown = PrivateKey::from_openssh(text.expose())
                     .ok()
-                    .filter(PrivateKey::is_encrypted);
-                match shown.map(|key| key.public_key().clone()).or(sibling) {
-                    Some(public) => Ok(Self {
-                        path: path.to_owned(),
-                        public,
-                        private: Private::Locked(text),
-                    }),
-                    None if is_locked(&error, text.expose()) => {
-                        Err(because("it is encrypted and has no .pub file beside it".into()))
-                    }
-                    None => Err(because(error.to_string())),
+                    .filter(PrivateKey::is_encrypted)
+                    .map(|key| key.public_key().clone());
+                if shown.is_none() && !text.expose().contains("ENCRYPTED") {
+                    let why = format!(
+                        "{} ({})",
+                        path.display(),
+                        no_key(text.expose(), &error.to_string())
+                    );
+                    return Err(Unusable::Because(why));
                 }
+                let private = match unsupported_encryption(text.expose()) {
+                    Some(why) => Private::Absent(why),
+                    None => Private::Locked(text),
+                };
+                (shown.or(sibling), private)
             }
+        };
+        match unfit(path, public.as_ref()) {
+            Some(why) => found(public, Private::Absent(why)),
+            None => found(public, private),
         }
     }
 
     pub(crate) fn has_private_half(&self) -> bool {
-        !matches!(self.private, Private::Elsewhere)
+        !matches!(self.private, Private::Absent(_))
+    }
+
+    /// Says why the private half is not to be had.
+    pub(crate) fn why_not(&self) -> Option<&str> {
+        match &self.private {
+            Private::Absent(why) => Some(why),
+            Private::Open(_) | Private::Locked(_) => None,
+        }
     }
 
     /// Gives the signer that opens the key when the host has accepted its public half.
@@ -124,8 +148,44 @@ impl KeyFile {
     }
 }
 
-fn is_locked(error: &KeyError, text: &str) -> bool {
-    matches!(error, KeyError::KeyIsEncrypted) || text.contains("ENCRYPTED")
+/// Says why a private key must not or cannot be used although it can be read.
+fn unfit(path: &Path, public: Option<&PublicKey>) -> Option<String> {
+    let security_key = public.is_some_and(|key| {
+        matches!(
+            key.algorithm(),
+            Algorithm::SkEd25519 | Algorithm::SkEcdsaSha2NistP256
+        )
+    });
+    if security_key {
+        return Some("it belongs to a security key, which only an agent can use: ssh-add it".into());
+    }
+    // OpenSSH's rule: others may read it, so it is no secret; files of others are their business.
+    let metadata = std::fs::metadata(path).ok()?;
+    let mode = metadata.mode() & 0o777;
+    let own = metadata.uid() == rustix::process::getuid().as_raw();
+    (own && mode & 0o077 != 0)
+        .then(|| format!("its permissions 0{mode:o} are too open and it is ignored: chmod 600 it"))
+}
+
+/// Old PEM files with ciphers (or kinds of keys in them) that the SSH library does not decrypt.
+fn unsupported_encryption(text: &str) -> Option<String> {
+    let cipher = text
+        .lines()
+        .find_map(|line| line.strip_prefix("DEK-Info:"))?
+        .trim();
+    let supported = cipher.starts_with("AES-128-CBC,") && text.contains("BEGIN RSA PRIVATE KEY");
+    (!supported).then(|| {
+        "its old PEM encryption is not supported: add it to the agent, or rewrite it with ssh-keygen -p"
+            .into()
+    })
+}
+
+/// Says what is wrong with a file that is no key, in words that help.
+fn no_key(text: &str, error: &str) -> String {
+    if text.contains("PRIVATE KEY") {
+        return format!("its private key cannot be used: {error}");
+    }
+    "it is no key".into()
 }
 
 fn public_sibling(path: &Path) -> Option<PublicKey> {
@@ -135,7 +195,7 @@ fn public_sibling(path: &Path) -> Option<PublicKey> {
     PublicKey::from_openssh(text.expose().trim()).ok()
 }
 
-fn read_small(path: &Path) -> io::Result<Secret> {
+pub(crate) fn read_small(path: &Path) -> io::Result<Secret> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() || metadata.len() > MAX_SIZE {
         return Err(io::Error::new(
@@ -143,7 +203,12 @@ fn read_small(path: &Path) -> io::Result<Secret> {
             "no ordinary file of a key's size",
         ));
     }
-    std::fs::read_to_string(path).map(Secret::new)
+    let read = std::fs::read_to_string(path);
+    // Binary files are no keys, and no failure to read.
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Secret::new(String::new())),
+        read => read.map(Secret::new),
+    }
 }
 
 /// Signs with a key file, asking for its passphrase at most three times.
@@ -155,7 +220,8 @@ pub(crate) struct FileSigner<'a> {
 }
 
 impl FileSigner<'_> {
-    async fn open(&mut self) -> Result<(), SignError> {
+    /// Opens an encrypted key, so that its public half is known.
+    pub(crate) async fn open(&mut self) -> Result<(), SignError> {
         let Private::Locked(text) = &self.file.private else {
             return Ok(());
         };
@@ -164,8 +230,7 @@ impl FileSigner<'_> {
         if let Some(passphrase) = self.secrets.take_passphrase(&path)
             && let Ok(key) = decode(text.clone(), passphrase.clone()).await
         {
-            self.secrets.remember_passphrase(&path, passphrase);
-            self.file.private = Private::Open(Box::new(key));
+            self.opened(key, passphrase);
             return Ok(());
         }
         let mut last = String::new();
@@ -186,8 +251,7 @@ impl FileSigner<'_> {
             };
             match decode(text.clone(), passphrase.clone()).await {
                 Ok(key) => {
-                    self.secrets.remember_passphrase(&path, passphrase);
-                    self.file.private = Private::Open(Box::new(key));
+                    self.opened(key, passphrase);
                     return Ok(());
                 }
                 Err(error) => last = error,
@@ -197,6 +261,12 @@ impl FileSigner<'_> {
             "{} did not open: {last}",
             path.display()
         )))
+    }
+
+    fn opened(&mut self, key: PrivateKey, passphrase: Secret) {
+        self.secrets.remember_passphrase(&self.file.path, passphrase);
+        self.file.public.get_or_insert_with(|| key.public_key().clone());
+        self.file.private = Private::Open(Box::new(key));
     }
 }
 

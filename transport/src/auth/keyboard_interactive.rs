@@ -21,7 +21,7 @@ pub(super) async fn try_once(
     let mut response = asker
         .answered(cx.handle.authenticate_keyboard_interactive_start(user, None))
         .await;
-    let mut noted = false;
+    let (mut noted, mut asked) = (false, false);
     for _ in 0..MAX_REQUESTS {
         let (instructions, prompts) = match response {
             Ok(Ok(Response::Success)) => return Ok(Tried::Success),
@@ -32,15 +32,22 @@ pub(super) async fn try_once(
             Ok(Ok(Response::Failure {
                 remaining_methods,
                 partial_success: false,
-            })) => return Ok(Tried::Failure(remaining_methods)),
+            })) => {
+                if !asked && !remaining_methods.is_empty() {
+                    // Nothing was asked, so asking again would only use up the host's patience (as OpenSSH).
+                    return Ok(Tried::Exhausted);
+                }
+                return Ok(Tried::Failure(remaining_methods));
+            }
             Ok(Ok(Response::InfoRequest {
                 name,
                 instructions,
                 prompts,
             })) => (format!("{name}\n{instructions}").trim().to_owned(), prompts),
             Ok(Err(_)) => return Err(cx.lost().await),
-            Err(_) => return Err(cx.error(ErrorKind::Unreachable, "the host does not answer the login")),
+            Err(_) => return Err(cx.silent()),
         };
+        asked = true;
         if prompts.is_empty() && !instructions.is_empty() {
             asker.notice(&instructions);
         }
@@ -51,11 +58,12 @@ pub(super) async fn try_once(
                 Some(text) => answers.push(text.expose().to_owned()),
                 None => {
                     let label = stdx::bounded::one_line(&prompt.prompt, 80);
-                    return Ok(Tried::NeedsPerson(format!("an answer to {label:?}")));
+                    // The host waits for this answer and for nothing else.
+                    return Ok(Tried::Unanswered(format!("an answer to {label:?}")));
                 }
             }
             if !noted {
-                cx.notes.push("answers to the host's questions".into());
+                cx.offered.push("answers to the host's questions".into());
                 noted = true;
             }
         }

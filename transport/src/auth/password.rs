@@ -1,21 +1,15 @@
 //! Password authentication: one typed password is one attempt.
 
 use crate::{
-    Error, ErrorKind, SecretKind, SecretQuestion,
+    Error, SecretKind, SecretQuestion,
     auth::{Context, Tried},
 };
 
 /// Says whether a password of this account is remembered.
 pub(super) fn is_known(cx: &Context<'_>) -> bool {
     let endpoint = &cx.resolved.endpoint;
-    let taken = cx
-        .secrets
-        .take_password(&endpoint.user, &endpoint.host_name, endpoint.port);
-    taken.is_some_and(|password| {
-        cx.secrets
-            .remember_password(&endpoint.user, &endpoint.host_name, endpoint.port, password);
-        true
-    })
+    cx.secrets
+        .has_password(&endpoint.user, &endpoint.host_name, endpoint.port)
 }
 
 pub(super) async fn try_once(cx: &mut Context<'_>, failed_before: u32) -> Result<Tried, Error> {
@@ -44,7 +38,7 @@ pub(super) async fn try_once(cx: &mut Context<'_>, failed_before: u32) -> Result
     let result = asker
         .answered(cx.handle.authenticate_password(user, password.expose()))
         .await;
-    cx.notes.push("a password".into());
+    cx.offered.push("a password".into());
     match result {
         Ok(Ok(result)) => {
             let tried = Tried::from(result);
@@ -55,6 +49,6 @@ pub(super) async fn try_once(cx: &mut Context<'_>, failed_before: u32) -> Result
             Ok(tried)
         }
         Ok(Err(_)) => Err(cx.lost().await),
-        Err(_) => Err(cx.error(ErrorKind::Unreachable, "the host does not answer the password")),
+        Err(_) => Err(cx.silent()),
     }
 }

@@ -82,6 +82,32 @@ impl KeyPair {
         Ok(std::fs::read_to_string(PathBuf::from(public))?.trim().to_owned())
     }
 
+    /// Signs the `.pub` file of a key with the authority `ca`, by `ssh-keygen -s` with `args` (such as `-n` and
+    /// principals). The certificate is `KEY-cert.pub` beside the key.
+    ///
+    /// # Errors
+    /// The program is missing or fails.
+    pub async fn certify(ca: &Path, key: &Path, args: &[&str]) -> io::Result<PathBuf> {
+        let mut public = key.as_os_str().to_owned();
+        public.push(".pub");
+        let mut command = stdx::process::command("ssh-keygen");
+        command.arg("-q").arg("-s").arg(ca).args(args).arg(public);
+        command.env("PATH", "/usr/bin:/bin").stderr(Stdio::piped());
+        let output = command
+            .output()
+            .await
+            .map_err(|error| missing("ssh-keygen", "openssh-client", &error))?;
+        if !output.status.success() {
+            return Err(io::Error::other(format!(
+                "ssh-keygen failed: {}",
+                String::from_utf8_lossy(&output.stderr)
+            )));
+        }
+        let mut certificate = key.as_os_str().to_owned();
+        certificate.push("-cert.pub");
+        Ok(certificate.into())
+    }
+
     /// Gives the public half as it stands in `authorized_keys`.
     #[must_use]
     pub fn public(&self) -> String {

@@ -12,7 +12,7 @@ use tokio::process::Child;
 
 use super::{KeyKind, KeyPair, keys::missing, wait_until};
 
-const SSHD: &str = "/usr/sbin/sshd";
+pub(super) const SSHD: &str = "/usr/sbin/sshd";
 
 /// What the instance is like. It serves the account that runs it.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct SshdOptions {
     pub home: Option<PathBuf>,
     /// A forced command that gets the asked one in `SSH_ORIGINAL_COMMAND`; see [`login_shell_wrapper`].
     pub forced_command: Option<String>,
+    /// Another name of the program; with PAM it is the name of the service.
+    pub program: Option<PathBuf>,
 }
 
 impl Default for SshdOptions {
@@ -37,6 +39,7 @@ impl Default for SshdOptions {
             config: Vec::new(),
             home: None,
             forced_command: None,
+            program: None,
         }
     }
 }
@@ -76,6 +79,8 @@ impl RealSshd {
             std::fs::create_dir_all("/run/sshd")?;
         }
         let folder = tempfile::Builder::new().prefix("sshd-").tempdir()?;
+        // Another account than ours reads the authorised keys, too.
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711))?;
         let mut host_keys = Vec::new();
         for (index, kind) in options.host_keys.iter().enumerate() {
             host_keys
@@ -89,7 +94,7 @@ impl RealSshd {
                 folder.path().join("sshd_config"),
                 config(folder.path(), port, &options),
             )?;
-            match launch(folder.path()).await? {
+            match launch(folder.path(), options.program.as_deref()).await? {
                 Ok(child) => {
                     let address = SocketAddr::from(([127, 0, 0, 1], port));
                     return Ok(Self {
@@ -200,9 +205,9 @@ fn read_log(folder: &Path) -> String {
 }
 
 /// Starts sshd; the inner error is its log when it ended instead of listening.
-async fn launch(folder: &Path) -> io::Result<Result<Child, String>> {
+async fn launch(folder: &Path, program: Option<&Path>) -> io::Result<Result<Child, String>> {
     let log = std::fs::File::create(folder.join("log"))?;
-    let mut command = stdx::process::command(SSHD);
+    let mut command = stdx::process::command(program.unwrap_or(Path::new(SSHD)));
     command
         .arg("-D")
         .arg("-e")
