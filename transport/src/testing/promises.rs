@@ -3,16 +3,19 @@
 
 use std::{
     cell::Cell,
+    collections::HashSet,
+    net::IpAddr,
     path::{Path, PathBuf},
+    slice,
 };
 
 use russh::keys::PublicKey;
 
 use crate::{
-    Target,
+    AddressFamily, Target,
     host_key::{HostNames, KnownHost, Verdict},
     known_hosts::{Entry, Marker, hosts_match, listed_name, parse},
-    ssh_config::{Pairs, Query, parse_dump, parse_file},
+    ssh_config::{Level, Machine, Pairs, Query, SourceFile, aliases, parse_dump, read},
 };
 
 /// Entries that are compared with each other: the check is quadratic, and files with more show nothing new.
@@ -29,7 +32,7 @@ pub fn known_hosts(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let file = Path::new("known_hosts");
     let mut entries = parse(&text, file);
-    let lines = text.lines().count();
+    let lines = text.split('\n').count();
     for entry in &entries {
         assert!(
             (1..=lines).contains(&entry.line),
@@ -100,19 +103,50 @@ fn judge_all(entries: &[Entry], names: &HostNames<'_>) {
     assert!(!host.algorithms().is_empty());
 }
 
-/// Reads `data` as a client configuration that may include itself, and as the output of `ssh -G`.
+/// A machine on which every file is the same one, and every command and name does what it is called.
+struct Echo<'a> {
+    text: &'a str,
+    left: Cell<u32>,
+}
+
+impl Machine for Echo<'_> {
+    fn included(&self, pattern: &str, _level: Level) -> Result<Vec<(PathBuf, String)>, String> {
+        if self.left.get() == 0 {
+            return Ok(Vec::new());
+        }
+        self.left.set(self.left.get() - 1);
+        Ok(vec![(PathBuf::from(pattern), self.text.to_owned())])
+    }
+
+    fn succeeds(&self, command: &str) -> Result<bool, String> {
+        Ok(command.len().is_multiple_of(2))
+    }
+
+    fn own_addresses(&self) -> Option<Vec<IpAddr>> {
+        Some(vec![IpAddr::from([192, 0, 2, 1])])
+    }
+
+    fn canonical_name(&self, name: &str, _family: AddressFamily) -> Option<String> {
+        name.ends_with("example").then(|| format!("c.{name}"))
+    }
+}
+
+/// Reads `data` as a client configuration that may include itself, as a list of hosts, and as the output of `ssh -G`.
 ///
 /// # Panics
-/// What was read is not read again from its own dump, or a host name that was read is not written as it is read.
+/// What was read is not read again from its own dump, a host name that was read is not written as it is read or could be
+/// an option of ssh, or a pattern is taken for a host.
 pub fn ssh_config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let left = Cell::new(INCLUDES);
-    let includes = |name: &str| -> Vec<(PathBuf, String)> {
-        if left.get() == 0 {
-            return Vec::new();
-        }
-        left.set(left.get() - 1);
-        vec![(PathBuf::from(name), text.clone().into_owned())]
+    let environment = [("HOME".to_owned(), "/h".to_owned())];
+    let file = SourceFile {
+        path: PathBuf::from("config"),
+        text: text.clone().into_owned(),
+        level: Level::User,
+    };
+    let machine = Echo {
+        text: &text,
+        left: Cell::new(INCLUDES),
     };
     for typed in ["h", "me@box.example:2222", "[2001:db8::1]:22"] {
         let Ok(target) = typed.parse::<Target>() else {
@@ -121,20 +155,34 @@ pub fn ssh_config(data: &[u8]) {
         let query = Query {
             target: &target,
             local_user: "someone",
+            home: "/h",
+            environment: &environment,
         };
-        left.set(INCLUDES);
-        let mut pairs = Pairs::default();
-        if parse_file(&text, Path::new("config"), query, &includes, &mut pairs).is_ok() {
+        machine.left.set(INCLUDES);
+        if let Ok(pairs) = read(slice::from_ref(&file), &[], query, &machine) {
             names_are_stable(&pairs);
         }
     }
-    let dumped = parse_dump(&text);
-    names_are_stable(&dumped);
-    let mut printed = String::new();
-    let read: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
-    for (keyword, value) in &read {
-        printed.push_str(&format!("{keyword} {value}\n"));
+    machine.left.set(INCLUDES);
+    let mut seen = HashSet::new();
+    for alias in aliases(&text, &file.path, &machine) {
+        assert!(
+            !alias.name.contains(['*', '?', '!']) && alias.line > 0,
+            "{alias:?}"
+        );
+        assert!(seen.insert(alias.name.clone()), "{alias:?} twice");
     }
+    dump_is_read_again(&text);
+}
+
+fn dump_is_read_again(text: &str) {
+    let dumped = parse_dump(text);
+    names_are_stable(&dumped);
+    let read: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    let printed: String = read
+        .iter()
+        .map(|(keyword, value)| format!("{keyword} {value}\n"))
+        .collect();
     let again = parse_dump(&printed);
     for (keyword, _) in read {
         let keyword = keyword.to_ascii_lowercase();
