@@ -98,13 +98,27 @@ pub(crate) fn stderr_lines(bytes: &[u8]) -> Vec<String> {
 
 /// Gives standard error from the fenced mark on, where the command itself began to speak.
 pub(crate) fn stderr_after_mark<'a>(fence: &Fence, stderr: &'a [u8]) -> &'a [u8] {
+    around_mark(fence, stderr).1
+}
+
+/// Gives standard error before and after the fenced mark; without one nothing counts as start-up noise.
+pub(crate) fn around_mark<'a>(fence: &Fence, stderr: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     let mark = format!("{fence} stderr\n");
-    let found = stderr
-        .windows(mark.len())
-        .position(|window| window == mark.as_bytes());
-    found
-        .and_then(|at| stderr.get(at + mark.len()..))
-        .unwrap_or(stderr)
+    let found = position(stderr, mark.as_bytes());
+    found.map_or((&[], stderr), |at| {
+        let (before, rest) = stderr.split_at(at);
+        (before, rest.get(mark.len()..).unwrap_or_default())
+    })
+}
+
+/// Gives what standard output had before the first answer.
+pub(crate) fn before_answer<'a>(fence: &Fence, stdout: &'a [u8]) -> &'a [u8] {
+    let at = position(stdout, fence.as_str().as_bytes()).unwrap_or(stdout.len());
+    stdout.get(..at).unwrap_or_default()
+}
+
+fn position(text: &[u8], word: &[u8]) -> Option<usize> {
+    text.windows(word.len()).position(|window| window == word)
 }
 
 /// Says how a script's command ended: the code it reported, else what the channel said.

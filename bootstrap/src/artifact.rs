@@ -49,10 +49,12 @@ pub struct ArtifactSource {
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// This program is for another kind of host and no build lies ready.
-    #[error("no build for {target} found here")]
+    #[error("no build for {target} found here{}", looked_for(.looked))]
     NoBuild {
         /// The host's target.
         target: Target,
+        /// The files that would have done, in order.
+        looked: Vec<PathBuf>,
     },
     /// It could not be read.
     #[error("could not read {}", .path.display())]
@@ -63,6 +65,15 @@ pub enum ArtifactError {
         #[source]
         source: io::Error,
     },
+}
+
+fn looked_for(looked: &[PathBuf]) -> String {
+    let paths: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();
+    if paths.is_empty() {
+        String::new()
+    } else {
+        format!(", looked for {}", paths.join(" and "))
+    }
 }
 
 impl Artifact {
@@ -171,6 +182,13 @@ impl fmt::Debug for Artifact {
 }
 
 impl ArtifactSource {
+    /// Gives about how many bytes must be free to install a program: its part and the copy that is verified. Builds for
+    /// other kinds of hosts are of a like size.
+    pub(crate) fn room(&self) -> u64 {
+        let own = std::fs::metadata(&self.own_executable);
+        own.map_or(0, |own| own.len().saturating_mul(2))
+    }
+
     /// Finds the program for a target: this program's own file if it fits, else the first build in `dist`.
     ///
     /// # Errors
@@ -184,8 +202,10 @@ impl ArtifactSource {
             .collect();
         let version = self.version.clone();
         stdx::task::blocking(move || {
-            let path = own.or_else(|| dist.into_iter().find(|path| path.is_file()));
-            let path = path.ok_or(ArtifactError::NoBuild { target })?;
+            let found = own.or_else(|| dist.iter().find(|path| path.is_file()).cloned());
+            let Some(path) = found else {
+                return Err(ArtifactError::NoBuild { target, looked: dist });
+            };
             Artifact::open(version, &path).map_err(|source| ArtifactError::Read { path, source })
         })
         .await

@@ -7,7 +7,7 @@ use crate::{fence::Fence, script::Script};
 
 const SCRIPT: &str = include_str!("scripts/bridge.sh");
 /// Start-up noise beyond this is no longer waited through.
-const NOISE: usize = 1024 * 1024;
+const NOISE: usize = 16 * 1024 * 1024;
 
 /// What to run, and what to write before anything else.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::{
+    answer::stderr_lines,
     artifact::ArtifactError,
     platform::UnknownPlatform,
     probe::Workspace,
@@ -91,17 +92,9 @@ pub enum ErrorKind {
     /// No agent runs, and none may be started.
     #[error("no agent runs there")]
     NotRunning,
-    /// No folder takes programs.
-    #[error("no folder on the host takes a program: {0}")]
-    NoDirectory(String),
-    /// The disk or quota is full.
-    #[error("no space in {directory}: {missing} more bytes are needed")]
-    NoSpace {
-        /// Absolute path on the host.
-        directory: String,
-        /// Bytes that must become free.
-        missing: u64,
-    },
+    /// What must be written has no place.
+    #[error("{0}")]
+    Storage(StorageError),
     /// The host cannot compute SHA-256.
     #[error("the host has none of sha256sum, shasum and openssl")]
     NoHashTool,
@@ -129,6 +122,67 @@ pub enum ErrorKind {
     Contended,
 }
 
+/// What must be written has no place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StorageError {
+    /// No folder takes programs.
+    #[error("no folder on the host takes a program: {0}")]
+    NoDirectory(String),
+    /// There is too little room for the program.
+    #[error("no space in {directory}: {}", lacking(*scarce, *missing))]
+    NoSpace {
+        /// Absolute path on the host.
+        directory: String,
+        /// Bytes that must become free.
+        missing: u64,
+        /// What there is too little of.
+        scarce: Scarce,
+    },
+    /// Sessions cannot be written.
+    #[error("sessions cannot be kept in {directory}: {reason}")]
+    Sessions {
+        /// Absolute path on the host.
+        directory: String,
+        /// The host's words.
+        reason: String,
+    },
+    /// The account has no home and `REASONIX_HOME` is not set.
+    #[error("the account has no home directory, and REASONIX_HOME is not set there")]
+    NoHome,
+}
+
+/// What a disk has too little of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scarce {
+    /// Free blocks.
+    Space,
+    /// Free inodes: places for files.
+    Inodes,
+    /// What the user may use.
+    Quota,
+}
+
+impl Scarce {
+    /// Judges by the host's words and by the free inodes.
+    pub(crate) fn judge(words: &str, inodes: Option<u64>) -> Self {
+        if words.contains("quota") {
+            Self::Quota
+        } else if inodes == Some(0) {
+            Self::Inodes
+        } else {
+            Self::Space
+        }
+    }
+}
+
+fn lacking(scarce: Scarce, missing: u64) -> String {
+    match scarce {
+        Scarce::Space => format!("{missing} more bytes are needed"),
+        Scarce::Inodes => "no inode is free, so no file can be made however much space is left".to_owned(),
+        Scarce::Quota => format!("the quota of this user allows no more, {missing} more bytes are needed"),
+    }
+}
+
 fn answered(line: Option<&str>) -> String {
     line.map(|line| format!(", it answered `{line}`"))
         .unwrap_or_default()
@@ -137,11 +191,18 @@ fn answered(line: Option<&str>) -> String {
 impl Error {
     pub(crate) fn new(stage: Stage, host: &str, kind: ErrorKind) -> Self {
         let hint = hint(&kind);
+        let trace = match &kind {
+            ErrorKind::Remote(RemoteError::TimedOut { stderr, .. }) => Trace {
+                stderr: stderr_lines(stderr),
+                ..Trace::default()
+            },
+            _ => Trace::default(),
+        };
         Self(Box::new(Inner {
             stage,
             host: host.to_owned(),
             kind,
-            trace: Trace::default(),
+            trace,
             hint,
         }))
     }
@@ -238,11 +299,30 @@ impl std::error::Error for Error {
     }
 }
 
+fn storage_hint(error: &StorageError) -> &'static str {
+    match error {
+        StorageError::NoDirectory(_) => "set REASONIX_HOME on the host to a folder in which programs may run",
+        StorageError::NoSpace {
+            scarce: Scarce::Inodes,
+            ..
+        } => "remove files there, or set REASONIX_HOME on the host to another disk",
+        StorageError::NoSpace { .. } => {
+            "free some space there, or set REASONIX_HOME on the host to another disk"
+        }
+        StorageError::Sessions { .. } => {
+            "make the folder writable with some space free, or set REASONIX_HOME on the host to one that is"
+        }
+        StorageError::NoHome => {
+            "give the account a home, or set REASONIX_HOME in a start-up file of its login shell"
+        }
+    }
+}
+
 /// Says what to do, where the kind alone tells.
 fn hint(kind: &ErrorKind) -> Option<String> {
     let text = match kind {
         ErrorKind::NoShell(_) => "the account must be allowed to run commands: try `ssh HOST true`",
-        ErrorKind::Remote(RemoteError::TimedOut(_)) => {
+        ErrorKind::Remote(RemoteError::TimedOut { .. }) => {
             "does a start-up file of the login shell wait for input?"
         }
         ErrorKind::BadAnswer(_) => {
@@ -250,17 +330,21 @@ fn hint(kind: &ErrorKind) -> Option<String> {
         }
         ErrorKind::Workspace(Workspace::Missing(_)) => "create it on the host, or name another workspace",
         ErrorKind::Workspace(_) => "name another workspace, or let this user enter it",
-        ErrorKind::Platform(_) | ErrorKind::Artifact(ArtifactError::NoBuild { .. }) => {
-            "put a build for it into REASONIX_DIST/<target>/reasonix, or install reasonix on the host yourself"
+        ErrorKind::Platform(_) => "build reasonix on the host yourself and put it on its PATH",
+        ErrorKind::Artifact(ArtifactError::NoBuild { target, .. }) => {
+            return Some(format!(
+                "put a build for it into REASONIX_DIST/{target}/reasonix or ~/.reasonix/dist/{target}/reasonix here, \
+                 or `reasonix` on the PATH of the host"
+            ));
         }
         ErrorKind::NotRunning => "any command that works on the host starts one",
         ErrorKind::NotInstalled => "set install = \"auto\" for this host, or put `reasonix` on its PATH",
-        ErrorKind::NoDirectory(_) => "set REASONIX_HOME on the host to a folder in which programs may run",
-        ErrorKind::NoSpace { .. } => {
-            "free some space there, or set REASONIX_HOME on the host to another disk"
-        }
+        ErrorKind::Storage(error) => storage_hint(error),
         ErrorKind::NoHashTool => "install coreutils or openssl on the host",
         ErrorKind::NoCommonProtocol { .. } => "use the same version on both sides: `reasonix remote upgrade`",
+        ErrorKind::Remote(RemoteError::NoInput) => {
+            "does a start-up file of the login shell read standard input?"
+        }
         ErrorKind::Remote(RemoteError::NoFiles) => {
             "let the host's sshd offer sftp, or put `reasonix` on its PATH"
         }

@@ -104,7 +104,9 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
     let write = if matches!(wanted.install, Install::Never | Install::Attach) {
         Write::Forbidden
     } else {
-        Write::Allowed
+        Write::Allowed {
+            room: wanted.source.room(),
+        }
     };
     let ask = Ask {
         workspace: wanted.workspace.as_deref(),
@@ -237,7 +239,9 @@ impl Run<'_> {
             // A part from before a crash of the host may be rotten. It is gone now, so the next try sends all of it.
             ErrorKind::WrongSum { .. } if step.resume.is_some() => (None, way),
             // The command did not get all of its input, and yet the connection is there.
-            ErrorKind::BadAnswer(_) if matches!(way, Way::Stream(_)) => {
+            ErrorKind::BadAnswer(_) | ErrorKind::Remote(RemoteError::NoInput)
+                if matches!(way, Way::Stream(_)) =>
+            {
                 let name = layout::part(artifact.sum(), &random);
                 (Some(Part { name, size: 0 }), Way::File(self.probe.carriage))
             }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::{
     answer::{Answer, stderr_lines, unhex},
     artifact::Artifact,
-    error::{Error, ErrorKind, Stage, Trace},
+    error::{Error, ErrorKind, Scarce, Stage, StorageError, Trace},
     fence::Fence,
     layout,
     payload::{Encoding, Payload},
@@ -57,7 +57,7 @@ impl Upload<'_> {
                 Err(RemoteError::Unwritten(source)) => {
                     // The host says in words what an SFTP status does not tell, such as a full disk.
                     let told = self.run(step, random, way, Box::new(tokio::io::empty())).await;
-                    let full = |error: &Error| matches!(error.kind(), ErrorKind::NoSpace { .. });
+                    let full = |error: &Error| matches!(error.kind(), ErrorKind::Storage(_));
                     match told {
                         Err(error) if full(&error) => Err(error),
                         _ => Err(self.fail(ErrorKind::Remote(RemoteError::Unwritten(source)))),
@@ -167,13 +167,8 @@ fn verdict(answer: &Answer, step: &InstallStep, artifact: &Artifact, host: &str)
         return fail(Stage::Upload, ErrorKind::Contended, said(""));
     }
     if let Some(line) = answer.get("full") {
-        let (missing, words) = shortage(line, artifact.size());
-        let directory = step.directory.clone();
-        return fail(
-            Stage::Upload,
-            ErrorKind::NoSpace { directory, missing },
-            said(&words),
-        );
+        let (error, words) = shortage(line, artifact.size(), &step.directory);
+        return fail(Stage::Upload, ErrorKind::Storage(error), said(&words));
     }
     if let Some(got) = answer.get("mismatch") {
         let kind = ErrorKind::WrongSum {
@@ -208,23 +203,24 @@ fn verdict(answer: &Answer, step: &InstallStep, artifact: &Artifact, host: &str)
     )
 }
 
-/// Computes the bytes lacking from `WRITTEN FREE_KIB MESSAGE`. Free space that would do means a quota: then the rest of
-/// the program is lacking at least.
-fn shortage(line: &str, size: u64) -> (u64, String) {
-    let mut words = line.split(' ');
-    let mut number = || {
-        words
-            .next()
-            .and_then(|word| word.parse::<u64>().ok())
-            .unwrap_or(0)
-    };
-    let (written, free) = (number(), number().saturating_mul(1024));
+/// Computes what is lacking from `WRITTEN FREE_KIB MESSAGE FREE_INODES`. Free space that would do means a quota: then the
+/// rest of the program is lacking at least.
+fn shortage(line: &str, size: u64, directory: &str) -> (StorageError, String) {
+    let mut fields = line.split(' ');
+    let mut field = || fields.next().unwrap_or_default();
+    let written = field().parse().unwrap_or(0);
+    let free = field().parse::<u64>().unwrap_or(0).saturating_mul(1024);
+    let words = unhex(field()).unwrap_or_default();
+    let inodes = field().parse().ok();
     let need = size.saturating_mul(2).saturating_sub(written);
-    let missing = need.saturating_sub(free);
-    let missing = if missing > 0 {
-        missing
-    } else {
-        size.saturating_sub(written).max(1)
+    let missing = match need.saturating_sub(free) {
+        0 => size.saturating_sub(written).max(1),
+        missing => missing,
     };
-    (missing, words.next().and_then(unhex).unwrap_or_default())
+    let error = StorageError::NoSpace {
+        directory: directory.to_owned(),
+        missing,
+        scarce: Scarce::judge(&words, inodes),
+    };
+    (error, words)
 }

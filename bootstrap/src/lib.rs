@@ -15,7 +15,7 @@
 //! | I want to… | Open |
 //! | --- | --- |
 //! | follow the whole way | [`ensure`] in `execute.rs` |
-//! | see what is asked of the host | `probe.rs`, `scripts/probe.sh` |
+//! | see what is asked of the host | `probe.rs`, `probe/facts.rs`, `scripts/probe.sh` |
 //! | change what is decided | `plan.rs`, `prune.rs`, `platform.rs` |
 //! | change how the program is carried over | `install.rs`, `payload.rs`, `scripts/install.sh` |
 //! | change how the daemon is started or reached | `launch.rs`, `bridge.rs` |
@@ -43,15 +43,15 @@ mod ssh;
 
 pub use artifact::{Artifact, ArtifactError, ArtifactSource};
 pub use bridge::{BridgeCall, BridgeReader, Verdict, bridge_call};
-pub use error::{Error, ErrorKind, Stage};
+pub use error::{Error, ErrorKind, Scarce, Stage, StorageError};
 pub use execute::{Arrival, Ready, Wanted, ensure};
 pub use fence::Fence;
 pub use last_visit::{LastVisit, Next, Reply, Via, next};
 pub use plan::{Install, InstallStep, Request, Step, attachable, plan};
 pub use platform::{Target, UnknownPlatform};
 pub use probe::{
-    Ask, Daemon, Directory, Installed, Part, Probe, Proof, RefusedDirectory, System, Tools, Workspace, Write,
-    probe,
+    Ask, Daemon, Directory, Exchange, Installed, Isolation, Part, Probe, Proof, Quota, RefusedDirectory,
+    Storage, System, Tools, Workspace, Write, probe,
 };
 pub use progress::{Progress, Silent, Update};
 pub use remote::{BoxFuture, Deadline, Exec, Output, Put, Remote, RemoteError, Status};

@@ -4,7 +4,7 @@ use protocol::{Hello, VersionRange};
 
 use crate::{
     artifact::Artifact,
-    error::ErrorKind,
+    error::{ErrorKind, Scarce, StorageError},
     layout,
     probe::{Directory, Installed, Part, Probe, Proof},
     prune,
@@ -106,6 +106,7 @@ pub fn plan(
         return Ok(vec![Step::Attach(Box::new(hello))]);
     }
     let launch = |program: &Installed| {
+        keeps_sessions(probe)?;
         Ok(vec![Step::Launch {
             program: program.path.clone(),
         }])
@@ -146,6 +147,7 @@ fn speaks(program: &Installed, request: &Request) -> bool {
 }
 
 fn install_steps(probe: &Probe, artifact: &Artifact) -> Result<Vec<Step>, ErrorKind> {
+    keeps_sessions(probe)?;
     let directory = probe.directory.as_ref().ok_or_else(|| no_directory(probe))?;
     let hash = probe.tools.hash.clone().ok_or(ErrorKind::NoHashTool)?;
     let fits = |part: &&Part| layout::is_part_of(&part.name, artifact.sum()) && part.size <= artifact.size();
@@ -155,7 +157,7 @@ fn install_steps(probe: &Probe, artifact: &Artifact) -> Result<Vec<Step>, ErrorK
         .filter(fits)
         .max_by_key(|part| part.size)
         .cloned();
-    enough_space(directory, artifact, resume.as_ref())?;
+    enough_space(directory, artifact, resume.as_ref()).map_err(ErrorKind::Storage)?;
     let name = artifact.name();
     let remove = prune::removable(&probe.installed, &probe.daemons, &directory.path, &name);
     let program = format!("{}/{name}", directory.path);
@@ -168,8 +170,26 @@ fn install_steps(probe: &Probe, artifact: &Artifact) -> Result<Vec<Step>, ErrorK
     Ok(vec![Step::Install(install), Step::Launch { program }])
 }
 
+/// Makes sure that a started agent can keep what it does: better now than in the middle of a turn.
+fn keeps_sessions(probe: &Probe) -> Result<(), ErrorKind> {
+    let storage = probe.storage.as_ref();
+    let error = match storage.map(|storage| (storage, &storage.unwritable)) {
+        Some((storage, Some(reason))) => StorageError::Sessions {
+            directory: storage.path.clone(),
+            reason: reason.clone(),
+        },
+        None if probe.home.is_empty() => StorageError::NoHome,
+        _ => return Ok(()),
+    };
+    Err(ErrorKind::Storage(error))
+}
+
 /// Needs room for the part and for the copy that is verified.
-fn enough_space(directory: &Directory, artifact: &Artifact, resume: Option<&Part>) -> Result<(), ErrorKind> {
+fn enough_space(
+    directory: &Directory,
+    artifact: &Artifact,
+    resume: Option<&Part>,
+) -> Result<(), StorageError> {
     let need = artifact
         .size()
         .saturating_mul(2)
@@ -178,9 +198,10 @@ fn enough_space(directory: &Directory, artifact: &Artifact, resume: Option<&Part
     if missing == 0 {
         Ok(())
     } else {
-        Err(ErrorKind::NoSpace {
+        Err(StorageError::NoSpace {
             directory: directory.path.clone(),
             missing,
+            scarce: Scarce::judge(directory.full.as_deref().unwrap_or_default(), directory.inodes),
         })
     }
 }
@@ -191,11 +212,11 @@ fn no_directory(probe: &Probe) -> ErrorKind {
         .iter()
         .map(|refused| format!("{} {}", refused.path, refused.reason))
         .collect();
-    ErrorKind::NoDirectory(if tried.is_empty() {
+    ErrorKind::Storage(StorageError::NoDirectory(if tried.is_empty() {
         "none to try".to_owned()
     } else {
         tried.join("; ")
-    })
+    }))
 }
 
 #[cfg(test)]

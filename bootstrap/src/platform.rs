@@ -9,6 +9,16 @@ pub enum Target {
     LinuxX86_64,
     /// `aarch64-unknown-linux-gnu`, likewise.
     LinuxAarch64,
+    /// `i686-unknown-linux-gnu`: a kernel of 32 bits, or one that says so (`linux32`).
+    LinuxI686,
+    /// `armv7-unknown-linux-gnueabihf`.
+    LinuxArmv7,
+    /// `riscv64gc-unknown-linux-gnu`.
+    LinuxRiscv64,
+    /// `powerpc64le-unknown-linux-gnu`.
+    LinuxPowerpc64Le,
+    /// `s390x-unknown-linux-gnu`.
+    LinuxS390x,
     /// `x86_64-apple-darwin`.
     MacX86_64,
     /// `aarch64-apple-darwin`.
@@ -26,7 +36,8 @@ pub struct UnknownPlatform {
 }
 
 impl Target {
-    /// Reads `uname -s` and `uname -m`.
+    /// Reads `uname -s` and `uname -m`, which is about the kernel. A build is static, so the word size of the programs
+    /// around it does not matter: a kernel of 64 bits above a userland of 32 bits runs it.
     ///
     /// # Errors
     /// [`UnknownPlatform`], naming both, for everything without a build.
@@ -34,6 +45,12 @@ impl Target {
         match (os, arch) {
             ("Linux", "x86_64" | "amd64") => Ok(Self::LinuxX86_64),
             ("Linux", "aarch64" | "arm64") => Ok(Self::LinuxAarch64),
+            ("Linux", "i386" | "i486" | "i586" | "i686") => Ok(Self::LinuxI686),
+            // A 64-bit ARM kernel calls itself armv8l towards programs of 32 bits; those are what it runs for them.
+            ("Linux", "armv7l" | "armv8l") => Ok(Self::LinuxArmv7),
+            ("Linux", "riscv64") => Ok(Self::LinuxRiscv64),
+            ("Linux", "ppc64le") => Ok(Self::LinuxPowerpc64Le),
+            ("Linux", "s390x") => Ok(Self::LinuxS390x),
             ("Darwin", "x86_64") => Ok(Self::MacX86_64),
             ("Darwin", "arm64" | "aarch64") => Ok(Self::MacAarch64),
             _ => {
@@ -70,6 +87,11 @@ impl Target {
         match self {
             Self::LinuxX86_64 => "x86_64-unknown-linux-gnu",
             Self::LinuxAarch64 => "aarch64-unknown-linux-gnu",
+            Self::LinuxI686 => "i686-unknown-linux-gnu",
+            Self::LinuxArmv7 => "armv7-unknown-linux-gnueabihf",
+            Self::LinuxRiscv64 => "riscv64gc-unknown-linux-gnu",
+            Self::LinuxPowerpc64Le => "powerpc64le-unknown-linux-gnu",
+            Self::LinuxS390x => "s390x-unknown-linux-gnu",
             Self::MacX86_64 => "x86_64-apple-darwin",
             Self::MacAarch64 => "aarch64-apple-darwin",
         }
@@ -98,7 +120,10 @@ mod tests {
         check("Linux", "x86_64", Some("x86_64-unknown-linux-gnu"));
         check("Linux", "aarch64", Some("aarch64-unknown-linux-gnu"));
         check("Darwin", "arm64", Some("aarch64-apple-darwin"));
-        check("Linux", "riscv64", None);
+        check("Linux", "riscv64", Some("riscv64gc-unknown-linux-gnu"));
+        check("Linux", "armv7l", Some("armv7-unknown-linux-gnueabihf"));
+        check("Linux", "i686", Some("i686-unknown-linux-gnu"));
+        check("Linux", "mips64", None);
         check("FreeBSD", "amd64", None);
         check("Welcome to the machine", "", None);
         let refusal = Target::from_uname("FreeBSD", "amd64").unwrap_err().to_string();

@@ -1,225 +1,33 @@
 //! One round trip that tells what a host is and what it has.
 
-use std::{fmt, time::Duration};
+mod facts;
+mod read;
 
-use protocol::Hello;
-use serde::Deserialize;
+use std::time::Duration;
+
+pub use facts::{
+    Daemon, Directory, Exchange, Installed, Isolation, Part, Probe, Proof, Quota, RefusedDirectory, Storage,
+    System, Tools, Workspace,
+};
+pub(crate) use read::parse;
 
 use crate::{
-    answer::{self, Answer, unhex},
+    answer::{self, Answer},
     error::{Error, ErrorKind, Stage, Trace},
     fence::Fence,
-    layout,
     remote::{Deadline, Exec, Output, Remote, RemoteError, Status},
-    script::{Carriage, Script},
+    script::{Carriage, RAN, Script},
 };
 
 const SCRIPT: &str = include_str!("scripts/probe.sh");
-const DEADLINE: Deadline = Deadline::total(Duration::from_secs(60));
+/// A slow start-up may take the total. A host to which input does not get says nothing at all, and every step of the
+/// script ends and speaks within the idle time.
+const DEADLINE: Deadline = Deadline {
+    idle: Duration::from_secs(15),
+    total: Duration::from_secs(60),
+};
 /// Start-up noise may be long; answers are a few KiB.
 const KEEP: usize = 1024 * 1024;
-
-/// What a host said.
-#[derive(Debug, Clone, Default)]
-pub struct Probe {
-    /// What it is.
-    pub system: System,
-    /// The asked-for workspace, when one was asked for.
-    pub workspace: Option<Workspace>,
-    /// `REASONIX_HOME` on the host: absolute, and with symbolic links resolved if it exists.
-    pub home: Vec<String>,
-    /// The folder that takes programs.
-    pub directory: Option<Directory>,
-    /// Folders that do not, in the order they were tried.
-    pub refused: Vec<RefusedDirectory>,
-    /// Programs there, newest first, then the one on the PATH.
-    pub installed: Vec<Installed>,
-    /// Unfinished uploads there.
-    pub parts: Vec<Part>,
-    /// Daemons of this user that left word.
-    pub daemons: Vec<Daemon>,
-    /// What it can do.
-    pub tools: Tools,
-    /// How scripts reach it.
-    pub carriage: Carriage,
-    /// The first lines of what the questions themselves put on standard error.
-    pub stderr: Vec<String>,
-}
-
-/// What a host is. Texts are empty where it did not say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct System {
-    /// `uname -s`.
-    pub os: String,
-    /// `uname -m`.
-    pub arch: String,
-    /// The C library: `musl` or `glibc 2.36`.
-    pub libc: String,
-    /// Number of the user.
-    pub uid: Option<u32>,
-    /// The user's home directory.
-    pub home: String,
-    /// The login shell.
-    pub shell: String,
-    /// The kernel's boot id.
-    pub boot_id: String,
-    /// The host's clock, in seconds since the epoch.
-    pub clock: Option<u64>,
-    /// Whether systemd keeps the user's processes after logout.
-    pub lingering: bool,
-}
-
-/// What a host has. Names of programs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tools {
-    /// `zstd`, `gzip`, `dd`, `flock`, `bwrap`, as far as they are there.
-    pub found: Vec<String>,
-    /// The program that computes SHA-256.
-    pub hash: Option<String>,
-}
-
-impl Tools {
-    /// Says whether a tool is there.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.found.iter().any(|found| found == name)
-    }
-}
-
-/// What became of the asked-for workspace. Paths are absolute paths on the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Workspace {
-    /// Can be entered; symbolic links resolved.
-    Ready(String),
-    /// Nothing is there.
-    Missing(String),
-    /// Something else is there.
-    NotADirectory(String),
-    /// The user may not enter it, or a folder above it.
-    Denied(String),
-    /// A symbolic link to nothing.
-    Dangling(String),
-    /// No host can have such a name.
-    Unusable(String),
-}
-
-impl fmt::Display for Workspace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ready(path) => write!(f, "workspace {path}"),
-            Self::Missing(path) => write!(f, "workspace {path} does not exist"),
-            Self::NotADirectory(path) => write!(f, "workspace path {path} is not a folder"),
-            Self::Denied(path) => write!(f, "workspace {path} may not be entered (permission denied)"),
-            Self::Dangling(path) => write!(f, "workspace {path} is a symbolic link to nothing"),
-            Self::Unusable(path) => write!(f, "workspace {path:?} is not a usable path"),
-        }
-    }
-}
-
-/// A folder in which files of ours were seen to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directory {
-    /// Absolute path.
-    pub path: String,
-    /// Free bytes for this user, `None` where unknown. Quotas may allow less.
-    pub free: Option<u64>,
-}
-
-/// A folder that takes no programs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedDirectory {
-    /// Absolute path.
-    pub path: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// A program that is there already.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
-    /// Absolute path.
-    pub path: String,
-    /// Size in bytes.
-    pub size: u64,
-    /// What it printed for `--version`; `None` if it was not run or printed nothing.
-    pub version_output: Option<String>,
-}
-
-impl Installed {
-    /// Gives the file name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or(&self.path)
-    }
-
-    /// Gives the folder.
-    #[must_use]
-    pub fn folder(&self) -> &str {
-        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
-    }
-
-    /// Gives the version it printed: the word after `reasonix` in its first line.
-    #[must_use]
-    pub fn version(&self) -> Option<&str> {
-        let mut words = self.version_output.as_deref()?.lines().next()?.split_whitespace();
-        words.find(|word| *word == "reasonix").and_then(|_| words.next())
-    }
-
-    /// Gives the protocol versions it printed, in a line `protocol MIN..MAX`.
-    #[must_use]
-    pub fn protocol(&self) -> Option<protocol::VersionRange> {
-        let lines = self.version_output.as_deref()?.lines();
-        let (min, max) = lines
-            .filter_map(|line| line.trim().strip_prefix("protocol "))
-            .find_map(|range| range.split_once(".."))?;
-        Some(protocol::VersionRange {
-            min: min.parse().ok()?,
-            max: max.parse().ok()?,
-        })
-    }
-}
-
-/// An unfinished upload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// File name.
-    pub name: String,
-    /// Bytes it has, all from the beginning on.
-    pub size: u64,
-}
-
-/// A daemon that left word in a run directory.
-#[derive(Debug, Clone)]
-pub struct Daemon {
-    /// What it says; `None` if it is not readable to this version.
-    pub hello: Option<Hello>,
-    /// Its `REASONIX_HOME`.
-    pub home: Option<String>,
-    /// Whether it runs.
-    pub proof: Proof,
-}
-
-impl Daemon {
-    /// Gives the path of the program it runs.
-    #[must_use]
-    pub fn program(&self) -> Option<&str> {
-        self.hello
-            .as_ref()
-            .map(|hello| hello.identity.program.as_str())
-            .filter(|path| !path.is_empty())
-    }
-}
-
-/// Whether the process that left word is still the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// Process id, start time and boot agree.
-    Runs,
-    /// They do not, or there is no such process.
-    Gone,
-    /// A process has the number; the host cannot tell more.
-    Unsure,
-}
 
 /// Asks a host everything, about `workspace` if given. With `write`, folders for programs are made and tried; without,
 /// nothing is written.
@@ -249,7 +57,7 @@ fn is_silence(error: &Error) -> bool {
             said.as_ref().is_none_or(|said| speaks_of_sftp(said))
                 || error.status() == Some(&Status::Exited(0))
         }
-        ErrorKind::Remote(RemoteError::TimedOut(_)) => true,
+        ErrorKind::Remote(RemoteError::TimedOut { .. } | RemoteError::NoInput) => true,
         _ => false,
     }
 }
@@ -273,28 +81,56 @@ async fn once(remote: &dyn Remote, ask: &Ask<'_>, carriage: Carriage) -> Result<
     let call = Script::new(&fence)
         .text("rx_home", ask.home.unwrap_or_default())
         .text("rx_work", ask.workspace.unwrap_or_default())
-        .number("rx_write", u64::from(ask.write == Write::Allowed))
+        .number("rx_write", u64::from(ask.write != Write::Forbidden))
+        .number("rx_room", ask.write.room().div_ceil(1024))
         .text("rx_random", &uuid::Uuid::new_v4().simple().to_string())
         .finish_by(carriage, SCRIPT);
     let exec = Exec {
         command: &call.command,
         stdin: Box::new(call.stdin.as_slice()),
         keep: KEEP,
-        deadline: DEADLINE,
+        deadline: match carriage {
+            Carriage::Input => DEADLINE,
+            // There is no third way that a shorter wait could leave time for.
+            Carriage::CommandLine => Deadline::total(DEADLINE.total),
+        },
     };
     let fail = |kind| Error::new(Stage::Probe, remote.host(), kind);
+    let (sent, begun) = (stdx::clock::unix_millis(), stdx::clock::monotonic());
     let output = remote
         .exec(exec)
         .await
         .map_err(|error| fail(ErrorKind::Remote(error)))?;
+    let took = begun.elapsed();
     let answer = Answer::parse(&fence, &output.stdout);
     check(&answer, &output, &fail)?;
-    let stderr = answer::stderr_lines(answer::stderr_after_mark(&fence, &output.stderr));
+    let (before, after) = answer::around_mark(&fence, &output.stderr);
+    let probe = parse(&answer);
+    let exchange = Exchange {
+        took,
+        skew: probe.system.clock.map(|host| skew(host, sent, took)),
+        noise: answer::stderr_lines(answer::before_answer(&fence, &output.stdout)),
+        stderr_noise: answer::stderr_lines(before),
+    };
     Ok(Probe {
-        stderr,
+        stderr: answer::stderr_lines(after),
+        exchange,
         carriage,
-        ..parse(&answer)
+        ..probe
     })
+}
+
+/// Computes by how many seconds a clock of whole seconds is ahead that was read at some time after `sent` (milliseconds)
+/// and within `took`.
+fn skew(host: u64, sent: u64, took: Duration) -> i64 {
+    let since = |from: u64| {
+        i64::try_from(host)
+            .unwrap_or(i64::MAX)
+            .saturating_sub(i64::try_from(from).unwrap_or(0))
+    };
+    let earliest = sent / 1000;
+    let latest = (sent + u64::try_from(took.as_millis()).unwrap_or(0)) / 1000 + 1;
+    since(earliest).min(0) + since(latest).max(0)
 }
 
 /// What to ask beside what is always asked.
@@ -312,9 +148,21 @@ pub struct Ask<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
     /// Folders for programs are made and tried.
-    Allowed,
+    Allowed {
+        /// Bytes that a program needs: a folder with less is only taken where no other has more. 0 where not known.
+        room: u64,
+    },
     /// Nothing is written.
     Forbidden,
+}
+
+impl Write {
+    fn room(self) -> u64 {
+        match self {
+            Self::Allowed { room } => room,
+            Self::Forbidden => 0,
+        }
+    }
 }
 
 /// Makes sure that a script ran, and ran to its end.
@@ -326,7 +174,15 @@ pub(crate) fn check(
     if answer.end().is_some() {
         return Ok(());
     }
-    let kind = if answer.is_empty() {
+    let ran = || {
+        output
+            .stdout
+            .split(|byte| *byte == b'\n')
+            .any(|line| line.trim_ascii().ends_with(RAN.as_bytes()))
+    };
+    let kind = if answer.is_empty() && ran() {
+        ErrorKind::Remote(RemoteError::NoInput)
+    } else if answer.is_empty() {
         ErrorKind::NoShell(answer::first_line(output))
     } else {
         ErrorKind::BadAnswer("the answer of the host ended early".to_owned())
@@ -337,153 +193,6 @@ pub(crate) fn check(
         stderr: answer::stderr_lines(&output.stderr),
     };
     Err(fail(kind).with_trace(trace))
-}
-
-/// Reads an answer. What is missing or malformed is left out: the plan sees what is lacking.
-fn parse(answer: &Answer) -> Probe {
-    let text = |key| answer.get(key).unwrap_or_default().to_owned();
-    let system = System {
-        os: text("os"),
-        arch: text("arch"),
-        libc: text("libc"),
-        uid: answer.get("uid").and_then(|uid| uid.parse().ok()),
-        home: answer.text("home").unwrap_or_default(),
-        shell: answer.text("shell").unwrap_or_default(),
-        boot_id: text("boot"),
-        clock: answer.get("clock").and_then(|clock| clock.parse().ok()),
-        lingering: answer.get("linger").is_some(),
-    };
-    let daemons = answer
-        .all("daemon")
-        .filter_map(|line| daemon(line, &system.boot_id))
-        .collect();
-    Probe {
-        workspace: answer.get("workspace").map(workspace),
-        home: ["base", "base_real"]
-            .iter()
-            .filter_map(|key| answer.text(key))
-            .filter(|home| !home.is_empty())
-            .collect(),
-        directory: answer.get("dir").and_then(directory),
-        refused: answer.all("refused").filter_map(refused).collect(),
-        installed: answer.all("installed").filter_map(installed).collect(),
-        parts: answer.all("part").filter_map(part).collect(),
-        daemons,
-        tools: Tools {
-            found: answer.all("tool").map(str::to_owned).collect(),
-            hash: answer.get("hash").map(str::to_owned),
-        },
-        system,
-        stderr: Vec::new(),
-        carriage: Carriage::default(),
-    }
-}
-
-fn workspace(line: &str) -> Workspace {
-    let (verdict, digits) = line.split_once(' ').unwrap_or((line, ""));
-    let Some(path) = unhex(digits) else {
-        return Workspace::Unusable("(not UTF-8)".to_owned());
-    };
-    match verdict {
-        "ok" => Workspace::Ready(path),
-        "missing" => Workspace::Missing(path),
-        "file" => Workspace::NotADirectory(path),
-        "denied" => Workspace::Denied(path),
-        "dangling" => Workspace::Dangling(path),
-        _ => Workspace::Unusable(path),
-    }
-}
-
-fn directory(line: &str) -> Option<Directory> {
-    let (path, free) = line.split_once(' ').unwrap_or((line, ""));
-    let free = free.parse::<u64>().ok().map(|kib| kib.saturating_mul(1024));
-    Some(Directory {
-        path: unhex(path)?,
-        free,
-    })
-}
-
-fn refused(line: &str) -> Option<RefusedDirectory> {
-    let (path, reason) = line.split_once(' ').unwrap_or((line, ""));
-    Some(RefusedDirectory {
-        path: unhex(path)?,
-        reason: stdx::bounded::one_line(&unhex(reason)?, 200),
-    })
-}
-
-fn installed(line: &str) -> Option<Installed> {
-    let mut words = line.split(' ');
-    let size = words.next()?.parse().ok()?;
-    let path = unhex(words.next()?)?;
-    let version_output = words.next().and_then(unhex).filter(|text| !text.is_empty());
-    Some(Installed {
-        path,
-        size,
-        version_output,
-    })
-}
-
-fn part(line: &str) -> Option<Part> {
-    let (size, name) = line.split_once(' ')?;
-    Some(Part {
-        size: size.parse().ok()?,
-        name: unhex(name)?,
-    })
-}
-
-/// What a daemon writes beside its socket.
-#[derive(Deserialize)]
-struct Recorded {
-    #[serde(flatten)]
-    hello: Hello,
-    #[serde(default)]
-    home: Option<String>,
-}
-
-fn daemon(line: &str, boot_id: &str) -> Option<Daemon> {
-    let mut words = line.split(' ');
-    let record = unhex(words.next()?)?;
-    let stat = words
-        .next()
-        .and_then(|word| word.strip_prefix(':'))
-        .and_then(unhex)
-        .unwrap_or_default();
-    match serde_json::from_str::<Recorded>(&record) {
-        Ok(recorded) => {
-            let proof = prove(&recorded.hello.identity, &stat, boot_id);
-            Some(Daemon {
-                hello: Some(recorded.hello),
-                home: recorded.home,
-                proof,
-            })
-        }
-        Err(error) => {
-            tracing::debug!(%error, file = layout::IDENTITY_FILE, "a daemon's word is not readable");
-            Some(Daemon {
-                hello: None,
-                home: None,
-                proof: Proof::Unsure,
-            })
-        }
-    }
-}
-
-/// Compares what a daemon says with the line of `/proc/PID/stat`, or with `alive` where there is no `/proc`.
-fn prove(identity: &protocol::Identity, stat: &str, boot_id: &str) -> Proof {
-    if stat == "alive" {
-        return Proof::Unsure;
-    }
-    // The second field, the name in parentheses, may itself contain spaces and parentheses (proc(5)).
-    let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
-    let mut fields = rest.split_whitespace();
-    // A process that has ended stays listed until its parent asks for its status.
-    let has_ended = matches!(fields.next(), Some("Z" | "X"));
-    let start = fields.nth(18).and_then(|field| field.parse().ok());
-    if !has_ended && start == Some(identity.start_time) && identity.boot_id == boot_id {
-        Proof::Runs
-    } else {
-        Proof::Gone
-    }
 }
 
 #[cfg(test)]

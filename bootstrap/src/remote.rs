@@ -66,7 +66,8 @@ pub struct Exec<'a> {
     pub command: &'a str,
     /// What the command reads. Reading it is how upload progress is seen.
     pub stdin: Box<dyn AsyncRead + Send + Unpin + 'a>,
-    /// Bytes kept of standard output and of standard error each; the rest is read and dropped.
+    /// Bytes kept of standard output and of standard error each: where there is more, one half from the beginning and
+    /// one from the end, since noise comes first and answers last.
     pub keep: usize,
     /// How long it may take.
     pub deadline: Deadline,
@@ -103,9 +104,9 @@ impl Deadline {
 pub struct Output {
     /// How it ended.
     pub status: Status,
-    /// The kept beginning of standard output.
+    /// Standard output, as far as it was kept.
     pub stdout: Vec<u8>,
-    /// The kept beginning of standard error.
+    /// Standard error, as far as it was kept.
     pub stderr: Vec<u8>,
 }
 
@@ -151,7 +152,15 @@ pub enum RemoteError {
     /// The host could not write the file.
     #[error("the host could not write the file")]
     Unwritten(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The command ran, but what was written to it did not arrive.
+    #[error("the input of commands does not arrive there")]
+    NoInput,
     /// Nothing moved, or the command did not end.
-    #[error("no answer within {} s", .0.as_secs())]
-    TimedOut(Duration),
+    #[error("no answer within {} s", .limit.as_secs())]
+    TimedOut {
+        /// The limit that was reached.
+        limit: Duration,
+        /// What the command had said on standard error so far, or else on standard output.
+        stderr: Vec<u8>,
+    },
 }

@@ -6,6 +6,9 @@ use crate::fence::Fence;
 
 const LIB: &str = include_str!("scripts/lib.sh");
 
+/// What a shell says before it reads the script.
+pub(crate) const RAN: &str = "reasonix-sh";
+
 /// How scripts reach the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Carriage {
@@ -81,8 +84,9 @@ impl Script {
         }
         // No login shell sees more than this one line: `exec`, single quotes, and nothing inside them that fish or
         // csh treat in their own way. Byte by byte, because a larger read would take what follows the script.
+        // The word in front tells a shell that got no input from one that never ran.
         let command = format!(
-            "exec /bin/sh -c 'eval \"$(PATH=$PATH:/usr/bin:/bin dd bs=1 count={} 2>/dev/null)\"'",
+            "exec /bin/sh -c 'echo {RAN}; eval \"$(PATH=$PATH:/usr/bin:/bin dd bs=1 count={} 2>/dev/null)\"'",
             self.text.len()
         );
         Call {

@@ -2,14 +2,14 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
-use transport::{Connection, ErrorKind, ExitStatus, FileAttributes, OpenFlags, SftpSession};
+use transport::{Connection, ErrorKind, ExitStatus, FileAttributes, OpenFlags, SftpSession, Stage};
 
 use crate::remote::{BoxFuture, Deadline, Exec, Output, Put, Remote, RemoteError, Status};
 
@@ -66,10 +66,15 @@ impl Remote for SshRemote {
         Box::pin(async move {
             let moved = AtomicU64::new(0);
             let deadline = exec.deadline;
+            let said = [Said::new(exec.keep), Said::new(exec.keep)];
             tokio::select! {
                 biased;
-                result = run(self, exec, &moved) => result,
-                limit = overdue(deadline, &moved) => Err(RemoteError::TimedOut(limit)),
+                result = run(self, exec, &moved, &said) => result,
+                limit = overdue(deadline, &moved) => {
+                    let [stdout, stderr] = said.map(Said::into_bytes);
+                    let stderr = if stderr.is_empty() { stdout } else { stderr };
+                    Err(RemoteError::TimedOut { limit, stderr })
+                }
             }
         })
     }
@@ -81,7 +86,7 @@ impl Remote for SshRemote {
             tokio::select! {
                 biased;
                 result = put(self, file, &moved) => result,
-                limit = overdue(deadline, &moved) => Err(RemoteError::TimedOut(limit)),
+                limit = overdue(deadline, &moved) => Err(RemoteError::TimedOut { limit, stderr: Vec::new() }),
             }
         })
     }
@@ -146,7 +151,12 @@ async fn write(sftp: &SftpSession, mut put: Put<'_>, moved: &AtomicU64) -> Resul
     file.close().await.map_err(failed)
 }
 
-async fn run(remote: &SshRemote, exec: Exec<'_>, moved: &AtomicU64) -> Result<Output, RemoteError> {
+async fn run(
+    remote: &SshRemote,
+    exec: Exec<'_>,
+    moved: &AtomicU64,
+    said: &[Said; 2],
+) -> Result<Output, RemoteError> {
     let connection = &remote.connection;
     let channel = remote.open(|| connection.exec(exec.command)).await?;
     let (mut stdin, mut stdout, mut stderr, waiter) = channel.into_parts();
@@ -169,11 +179,11 @@ async fn run(remote: &SshRemote, exec: Exec<'_>, moved: &AtomicU64) -> Result<Ou
     };
     let read = async {
         tokio::join!(
-            keep(&mut stdout, exec.keep, moved),
-            keep(&mut stderr, exec.keep, moved)
+            keep(&mut stdout, &said[0], moved),
+            keep(&mut stderr, &said[1], moved)
         )
     };
-    let (stdout, stderr) = alongside(feed, read).await;
+    alongside(feed, read).await;
     let status = match waiter.wait().await {
         Ok(ExitStatus::Code(code)) => Status::Exited(code),
         Ok(ExitStatus::Signal { name, .. }) => Status::Signaled(name),
@@ -181,8 +191,8 @@ async fn run(remote: &SshRemote, exec: Exec<'_>, moved: &AtomicU64) -> Result<Ou
     };
     Ok(Output {
         status,
-        stdout,
-        stderr,
+        stdout: said[0].take(),
+        stderr: said[1].take(),
     })
 }
 
@@ -196,28 +206,69 @@ async fn alongside<T>(side: impl Future<Output = ()>, main: impl Future<Output =
     }
 }
 
-/// Reads to the end and keeps the first `limit` bytes. A read error is an end: the wait for the status tells why.
-async fn keep(from: &mut (impl AsyncRead + Unpin), limit: usize, moved: &AtomicU64) -> Vec<u8> {
-    let mut kept = Vec::new();
+/// Reads to the end. A read error is an end: the wait for the status tells why.
+async fn keep(from: &mut (impl AsyncRead + Unpin), said: &Said, moved: &AtomicU64) {
     let mut buffer = vec![0; BUFFER];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
-        let take = count.min(limit - kept.len());
-        kept.extend_from_slice(buffer.get(..take).unwrap_or_default());
+        said.push(buffer.get(..count).unwrap_or_default());
         moved.fetch_add(count as u64, Ordering::Relaxed);
     }
-    kept
+}
+
+/// What a command said so far: all of it, or one half of the limit from the beginning and one from the end.
+struct Said {
+    limit: usize,
+    kept: Mutex<Vec<u8>>,
+}
+
+impl Said {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            kept: Mutex::default(),
+        }
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(bytes);
+        // Cut only now and then, so that each byte is moved once or twice.
+        if kept.len() > self.limit.saturating_mul(2) {
+            shorten(&mut kept, self.limit);
+        }
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let mut kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        shorten(&mut kept, self.limit);
+        kept
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        self.take()
+    }
+}
+
+/// Takes away the middle of what is too long.
+fn shorten(kept: &mut Vec<u8>, limit: usize) {
+    if kept.len() > limit {
+        let head = limit / 2;
+        kept.drain(head..kept.len() - (limit - head));
+    }
 }
 
 /// Ends when a deadline is over, and says which.
 async fn overdue(deadline: Deadline, moved: &AtomicU64) -> Duration {
     let idle = async {
-        loop {
-            let before = moved.load(Ordering::Relaxed);
-            tokio::time::sleep(deadline.idle).await;
-            if moved.load(Ordering::Relaxed) == before {
-                return deadline.idle;
+        let (mut before, mut since) = (moved.load(Ordering::Relaxed), stdx::clock::monotonic());
+        while since.elapsed() < deadline.idle {
+            tokio::time::sleep(deadline.idle / 8).await;
+            let now = moved.load(Ordering::Relaxed);
+            if now != before {
+                (before, since) = (now, stdx::clock::monotonic());
             }
         }
+        deadline.idle
     };
     tokio::time::timeout(deadline.total, idle)
         .await
@@ -226,6 +277,8 @@ async fn overdue(deadline: Deadline, moved: &AtomicU64) -> Duration {
 
 fn failed(connection: &Connection, error: transport::Error) -> RemoteError {
     match error.kind() {
+        // The session was allowed, and then there was no sftp server in it.
+        ErrorKind::ChannelRefused if error.stage() == Stage::Session => RemoteError::NoFiles,
         ErrorKind::ChannelRefused if !connection.is_closed() => RemoteError::Refused(Box::new(error)),
         _ => RemoteError::Lost(Box::new(error)),
     }

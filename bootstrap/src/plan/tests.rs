@@ -21,6 +21,8 @@ fn bare() -> Probe {
         directory: Some(Directory {
             path: "/h/bin".into(),
             free: Some(1 << 30),
+            inodes: None,
+            full: None,
         }),
         tools: Tools {
             found: Vec::new(),

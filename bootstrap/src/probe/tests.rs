@@ -1,6 +1,7 @@
-use protocol::{Build, Identity, VersionRange};
+use protocol::{Build, Hello, Identity, VersionRange};
 
-use super::*;
+use super::{read::prove, *};
+use crate::answer::Answer;
 
 pub(crate) fn hello() -> Hello {
     Hello {
@@ -39,7 +40,7 @@ fn reads_a_whole_answer() {
         "os Linux".into(),
         "uid 1000".into(),
         format!("workspace ok {}", hex("/srv/a b\nä")),
-        format!("dir {} 100", hex("/h/bin")),
+        format!("dir {} :100 :7 :", hex("/h/bin")),
         format!("refused {} {}", hex("/n"), hex("is\nfull of eels")),
         format!(
             "installed 7 {} {}",
@@ -56,7 +57,9 @@ fn reads_a_whole_answer() {
         probe.directory,
         Some(Directory {
             path: "/h/bin".into(),
-            free: Some(102_400)
+            free: Some(102_400),
+            inodes: Some(7),
+            full: None,
         })
     );
     assert_eq!(probe.refused[0].reason, "is full of eels");
@@ -107,4 +110,83 @@ fn a_daemons_word_is_read_with_its_home() {
     assert_eq!(daemon.hello, Some(hello()));
     let probe = answer(&[format!("daemon {} :", hex("not json"))]);
     assert!(probe.daemons[0].hello.is_none());
+}
+
+#[test]
+fn a_disk_is_read_with_its_tightest_quota() {
+    let line = format!(
+        "storage {} :2048 : :{} :{}",
+        hex("/h/.reasonix"),
+        hex("nfs"),
+        hex("dd: eels\nin it")
+    );
+    let probe = answer(&[
+        line,
+        "locks no".into(),
+        "quota Disk quotas for user u (uid 1000):".into(),
+        "quota Filesystem blocks quota limit grace files quota limit grace".into(),
+        "quota /dev/sda1 20 0 0 5 0 0".into(),
+        "quota srv:/home 90* 80 100 6days 5 0 0".into(),
+        "quota /dev/sdb1 20 900 0 5 0 0".into(),
+    ]);
+    let want = Storage {
+        path: "/h/.reasonix".into(),
+        unwritable: Some("dd: eels in it".into()),
+        free: Some(2 << 20),
+        inodes: None,
+        quota: Some(Quota {
+            used: 90 << 10,
+            limit: 100 << 10,
+        }),
+        kind: "nfs".into(),
+        locks: Some(false),
+    };
+    assert_eq!(probe.storage, Some(want));
+    assert_eq!(
+        answer(&["storage ff : : : :".into()])
+            .storage
+            .unwrap()
+            .unwritable
+            .unwrap(),
+        "its path is not UTF-8"
+    );
+}
+
+#[test]
+fn what_confines_is_read() {
+    let probe = answer(&[
+        format!("bwrap fails {}", hex("No permissions")),
+        "userns runs".into(),
+        "lsm lockdown,capability,landlock".into(),
+        "kernel 6.1.0-9-amd64".into(),
+        "proxy https_proxy".into(),
+    ]);
+    assert_eq!(probe.isolation.bubblewrap, Some(Err("No permissions".into())));
+    assert_eq!(probe.isolation.user_namespaces, Some(Ok(())));
+    assert_eq!(probe.isolation.landlock_active, Some(true));
+    assert_eq!(probe.system.proxies, ["https_proxy"]);
+    for (kernel, abi) in [
+        ("6.1.0-9-amd64", Some(2)),
+        ("5.10.0", Some(0)),
+        ("6.18.44-x", Some(7)),
+        ("x", None),
+    ] {
+        assert_eq!(Isolation::landlock_abi(kernel), abi, "{kernel}");
+    }
+}
+
+#[test]
+fn a_clock_counts_as_wrong_when_the_time_of_asking_does_not_explain_it() {
+    let took = Duration::from_millis(2500);
+    for (host, want) in [
+        (100, 0),
+        (99, -1),
+        (102, 0),
+        (104, 0),
+        (105, 1),
+        (4000, 3896),
+        (0, -100),
+    ] {
+        assert_eq!(skew(host, 100_900, took), want, "{host}");
+    }
 }

@@ -8,13 +8,14 @@ if ! rx_why=$(cd "$rx_dir" 2>&1); then say failed "$(hex "$rx_why")"; say end 1;
 cd "$rx_dir"
 
 there() { [ -f "$rx_name" ] && [ -x "$rx_name" ] && [ "$(size_of "$rx_name")" = "$rx_size" ]; }
-stop() { say "$1" "$2"; say end 1; }
+# Whoever waits for the lock goes on with the file that has no name any more; two at once do no harm.
+stop() { rm -f "$rx_lock"; say "$1" "$2"; say end 1; }
 # A full disk keeps nothing of ours: what is left would only be in the way.
 full() {
   rx_x=$(size_of "$rx_part")
   rx_y=$(free_in .)
   rm -f "$rx_part" "$rx_new"
-  stop full "${rx_x:-0} ${rx_y:-0} $(hex "$1")"
+  stop full "${rx_x:-0} ${rx_y:-0} $(hex "$1") $(inodes_in .)"
 }
 # A failed write: no room (told by the message, or by the signal of `ulimit -f`), or something else.
 broken() {
@@ -24,7 +25,7 @@ broken() {
   esac
 }
 
-if there; then say done other; say end 0; return; fi
+if there; then rm -f "$rx_lock"; say done other; say end 0; return; fi
 
 # One upload at a time where the host can say so. The lock falls with its holder; a holder whose part does not grow for five
 # seconds is on a dead link, and then both go on: they write to different files and the last rename wins with equal content.
@@ -102,7 +103,8 @@ esac
 sync "$rx_new" 2>/dev/null
 if ! rx_why=$(mv -f "$rx_new" "$rx_name" 2>&1); then rm -f "$rx_new"; stop failed "$(hex "$rx_why")"; return; fi
 sync . 2>/dev/null
-rm -f "$rx_part"
+# From here on nobody needs the lock: the program is there, and everybody looks for it first.
+rm -f "$rx_part" "$rx_lock"
 say done new
 
 # A program that runs stays: its daemon starts itself again from this file. Without /proc nobody can tell, so all stay.
@@ -112,6 +114,8 @@ if [ -d /proc/self ]; then
     case $rx_y in *"/$rx_x"*) ;; *) rm -f "$rx_x"; say removed "$rx_x" ;; esac
   done
 fi
-find . -name '.part-*' -mtime +0 -exec rm -f {} \; 2>/dev/null
-find . -name '.new-*' -mtime +0 -exec rm -f {} \; 2>/dev/null
+# Left by cuts and kills, a day ago or longer.
+for rx_x in part new lock try; do
+  find . -name ".$rx_x-*" -mtime +0 -exec rm -f {} \; 2>/dev/null
+done
 say end 0

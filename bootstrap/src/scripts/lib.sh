@@ -2,6 +2,15 @@
 # syntax error and does nothing. Variables begin with rx_: assigning to a name that the login shell exported would
 # change it for the daemon.
 
+# Where no home is set, the one of the user database counts, for everything that is started too.
+case ${HOME:-} in
+  /*) ;;
+  *)
+    HOME=$(PATH=${PATH:-}:/usr/bin:/bin; eval "printf %s ~$(id -un 2>/dev/null)")
+    export HOME
+    ;;
+esac
+
 # One answer line. The line break in front ends whatever the start-up files left unfinished.
 say() { printf '\n%s %s %s\n' "$rx_fence" "$1" "$2"; }
 
@@ -18,6 +27,9 @@ owner_of() { rx_f=$(facts "$1"); printf '%s' "${rx_f%% *}"; }
 
 # Free KiB where a directory is.
 free_in() { df -P -k "$1" 2>/dev/null | { read -r rx_rest; read -r rx_fs rx_all rx_used rx_avail rx_rest; printf '%s' "$rx_avail"; }; }
+
+# Free inodes where a directory is; nothing where the file system has no table of them.
+inodes_in() { df -P -i "$1" 2>/dev/null | { read -r rx_rest; read -r rx_fs rx_all rx_used rx_avail rx_rest; case $rx_all in '' | 0 | *[!0-9]*) ;; *) printf '%s' "$rx_avail" ;; esac; }; }
 
 has() { command -v "$1" >/dev/null 2>&1; }
 

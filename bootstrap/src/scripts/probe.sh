@@ -1,10 +1,12 @@
 # Answers everything the choice of a plan needs, in one round trip.
-# In: rx_home (REASONIX_HOME or empty), rx_work (workspace or empty), rx_write (1: folders may be made).
+# In: rx_home (REASONIX_HOME or empty), rx_work (workspace or empty), rx_write (1: folders may be made), rx_room (KiB that
+# a program needs, 0: not known).
 mark_stderr
 tools
 rx_uid=$(id -u)
 say os "$(uname -s)"
 say arch "$(uname -m)"
+say kernel "$(uname -r)"
 say uid "$rx_uid"
 say shell "$(hex "${SHELL:-}")"
 say clock "$(date +%s)"
@@ -19,6 +21,22 @@ done
 # The first is the fastest: it uses the processor's own instructions, which sha256sum often does not.
 for rx_x in openssl sha256sum shasum; do
   if has "$rx_x"; then say hash "$rx_x"; break; fi
+done
+
+# The same means as those by which the agent confines commands, so that the answer is about this user.
+if has bwrap; then
+  if rx_x=$(limited 5 bwrap --unshare-user --unshare-pid --ro-bind / / --dev /dev --proc /proc -- /bin/sh -c : 2>&1); then say bwrap runs
+  else say bwrap "fails $(hex "$rx_x")"
+  fi
+fi
+if has unshare; then
+  if rx_x=$(limited 5 unshare --user /bin/sh -c : 2>&1); then say userns runs; else say userns "fails $(hex "$rx_x")"; fi
+fi
+if [ -r /sys/kernel/security/lsm ]; then say lsm "$(cat /sys/kernel/security/lsm)"; fi
+# Names only: a value may hold a password.
+for rx_x in http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY; do
+  eval "rx_y=\${$rx_x:-}"
+  if [ -n "$rx_y" ]; then say proxy "$rx_x"; fi
 done
 
 # A home that is not set, is empty or is relative is no home.
@@ -77,13 +95,39 @@ if [ -n "$rx_base" ] && rx_real=$(cd "$rx_base" 2>/dev/null && pwd -P && printf 
 
 # `dd` says why it cannot write; the shell itself only says "I/O error".
 put_in() { if has dd; then dd of="$1"; else cat >"$1"; fi; }
+is_full() { case $1 in *'No space'* | *quota*) return 0 ;; esac; return 1; }
 
-# Tries one folder: ours, private, and a file in it really runs. Sets rx_why when not.
+# Where sessions are written. Without a permission to write only the mode tells, which knows nothing of a full disk.
+storage() {
+  rx_s=$rx_base/sessions
+  rx_why=
+  if [ "$rx_write" = 1 ] && [ ! -d "$rx_base" ]; then rx_why=$(mkdir -p "$rx_base" 2>&1); fi
+  while [ ! -d "$rx_s" ] && [ -n "$rx_s" ]; do rx_s=${rx_s%/*}; done
+  if [ -n "$rx_why" ]; then :
+  elif [ ! -w "${rx_s:-/}" ] || [ ! -x "${rx_s:-/}" ]; then
+    rx_why=$(put_in "$rx_s/.try-$rx_random" 2>&1 </dev/null)
+    rm -f "$rx_s/.try-$rx_random"
+    rx_why=${rx_why:-not writable}
+  elif [ "$rx_write" = 1 ]; then
+    rx_x=$rx_s/.try-$rx_random
+    rx_why=$(printf '%4096s' x | put_in "$rx_x" 2>&1) && rx_why=
+    if [ -z "$rx_why" ] && has flock; then
+      if { flock -n 9; } 9>>"$rx_x" 2>/dev/null; then say locks yes; else say locks no; fi
+    fi
+    rm -f "$rx_x"
+  fi
+  rx_s=${rx_s:-/}
+  say storage "$(hex "$rx_s") :$(free_in "$rx_s") :$(inodes_in "$rx_s") :$(hex "$(stat -f -c %T "$rx_s" 2>/dev/null)") :$(hex "$rx_why")"
+  if has quota; then limited 5 quota -w 2>/dev/null | while read -r rx_x; do say quota "$rx_x"; done; fi
+}
+if [ -n "$rx_base" ]; then storage; fi
+
+# Tries one folder: ours, private, and a file in it really runs. Sets rx_why when not; 2 is full.
 usable() {
   if [ ! -d "$1" ]; then
     if [ "$rx_write" != 1 ]; then rx_why='does not exist'; return 1; fi
     if ! rx_why=$(mkdir -p "$1" 2>&1); then
-      case $rx_why in *'No space'* | *quota*) rx_why=full; return 2 ;; esac
+      if is_full "$rx_why"; then return 2; fi
       return 1
     fi
   fi
@@ -93,34 +137,67 @@ usable() {
   rx_x=$1/.try-$rx_random
   if ! rx_why=$(printf '#!/bin/sh\necho ran\n' | put_in "$rx_x" 2>&1); then
     rm -f "$rx_x"
-    case $rx_why in *'No space'* | *quota*) rx_why=full; return 2 ;; esac
+    if is_full "$rx_why"; then return 2; fi
     return 1
   fi
   chmod 700 "$rx_x"
   rx_got=$("$rx_x" 2>&1)
   rm -f "$rx_x"
+  rx_why=
   if [ "$rx_got" = ran ]; then return 0; fi
   rx_why="files in it cannot be run (mounted noexec?): $rx_got"
   return 1
 }
 
+# A folder with too little room is taken where no other has more, or where programs of ours lie already.
+roomy() {
+  for rx_x in "$1"/reasonix-* "$1"/.part-*; do
+    if [ -f "$rx_x" ]; then return 0; fi
+  done
+  [ -z "$rx_free" ] || [ "$rx_free" -ge "$rx_room" ]
+}
+choose() { say dir "$(hex "$1") :$2 :$(inodes_in "$1") :$(hex "$3")"; }
+
 candidates() {
   rx_dir=
-  for rx_c in "${rx_base:+$rx_base/bin}" "${rx_h:+$rx_h/.cache/reasonix/bin}" "/var/tmp/reasonix-$rx_uid"; do
+  rx_tight=
+  for rx_c in "${rx_base:+$rx_base/bin}" "${rx_h:+$rx_h/.cache/reasonix/bin}" "/var/tmp/reasonix-$rx_uid" "${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR/reasonix-bin}"; do
     if [ -z "$rx_c" ]; then continue; fi
     # In a folder that everybody can write to, a link may be somebody's trap.
     if [ "$rx_c" = "/var/tmp/reasonix-$rx_uid" ] && [ -h "$rx_c" ]; then
       say refused "$(hex "$rx_c") $(hex 'is a symbolic link')"
       continue
     fi
+    rx_new=0
+    if [ ! -d "$rx_c" ]; then rx_new=1; fi
     rx_why=
     usable "$rx_c"
-    case $? in
-      0) rx_dir=$rx_c; say dir "$(hex "$rx_c") $(free_in "$rx_c")"; return ;;
-      2) rx_dir=$rx_c; say dir "$(hex "$rx_c") 0"; return ;;
-    esac
-    say refused "$(hex "$rx_c") $(hex "$rx_why")"
+    rx_st=$?
+    rx_free=0
+    if [ "$rx_st" = 0 ]; then rx_free=$(free_in "$rx_c"); fi
+    if [ "$rx_st" = 0 ] && { [ "$rx_write" != 1 ] || roomy "$rx_c"; }; then
+      rx_dir=$rx_c
+      choose "$rx_c" "$rx_free"
+      return
+    fi
+    if [ "$rx_new" = 1 ] && rmdir "$rx_c" 2>/dev/null; then
+      case $rx_c in */.cache/reasonix/bin) rmdir "${rx_c%/bin}" 2>/dev/null ;; esac
+    fi
+    if [ "$rx_st" = 1 ]; then say refused "$(hex "$rx_c") $(hex "$rx_why")"; continue; fi
+    if [ -z "$rx_tight" ] || [ "$rx_free" -gt "$rx_most" ]; then
+      if [ -n "$rx_tight" ]; then say refused "$(hex "$rx_tight") $(hex "$rx_less")"; fi
+      rx_tight=$rx_c
+      rx_most=$rx_free
+      rx_less="has too little room ($rx_free KiB free)"
+      rx_full=$rx_why
+    else say refused "$(hex "$rx_c") $(hex "has too little room ($rx_free KiB free)")"
+    fi
   done
+  if [ -n "$rx_tight" ]; then
+    mkdir -p "$rx_tight" 2>/dev/null
+    rx_dir=$rx_tight
+    choose "$rx_tight" "$rx_most" "$rx_full"
+  fi
 }
 candidates
 

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
 };
 
-use bootstrap::{Arrival, ErrorKind, Install, Stage};
+use bootstrap::{Arrival, ErrorKind, Install, Stage, StorageError};
 
 use crate::{
     host::{Host, Mounts, files},
@@ -55,7 +55,10 @@ async fn nowhere_to_go_names_every_folder() {
     let error = go(&host, &wanted(&host, &program(20_000))).await.unwrap_err();
     assert_eq!(error.stage(), Stage::Choose);
     let text = error.to_string();
-    assert!(matches!(error.kind(), ErrorKind::NoDirectory(_)), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Storage(StorageError::NoDirectory(_))),
+        "{error:?}"
+    );
     for part in [
         ".reasonix/bin files in it cannot be run",
         ".cache/reasonix/bin",
@@ -112,13 +115,16 @@ async fn a_wanted_home_is_used() {
 async fn too_little_space_is_refused_before_anything_is_sent() {
     let mut host = Host::new();
     let mounts = Mounts::new(&format!(
-        "mount -t tmpfs -o size=400k none {}",
+        "mount -t tmpfs -o size=400k none {}\nmount -t tmpfs -o size=300k none /var/tmp",
         host.home().display()
     ))
     .await;
     host.prefix = mounts.enter.clone();
     let error = go(&host, &wanted(&host, &program(300_000))).await.unwrap_err();
-    let ErrorKind::NoSpace { directory, missing } = error.kind() else {
+    let ErrorKind::Storage(StorageError::NoSpace {
+        directory, missing, ..
+    }) = error.kind()
+    else {
         panic!("{error:?}")
     };
     assert_eq!(directory, host.programs().to_str().unwrap());
@@ -138,7 +144,7 @@ async fn a_disk_that_fills_up_keeps_nothing_and_a_retry_works() {
     for size in [900_000, 300_000] {
         let error = go(&host, &wanted(&host, &program(size))).await.unwrap_err();
         assert!(
-            matches!(error.kind(), ErrorKind::NoSpace { missing, .. } if *missing > 0),
+            matches!(error.kind(), ErrorKind::Storage(StorageError::NoSpace { missing, .. }) if *missing > 0),
             "{error:?}"
         );
         assert_eq!(error.stage(), Stage::Upload);
@@ -164,7 +170,7 @@ async fn a_disk_that_fills_up_keeps_nothing_and_a_retry_works() {
 }
 
 #[tokio::test]
-async fn a_completely_full_disk_is_named() {
+async fn a_completely_full_disk_is_named_before_anything_is_sent() {
     let mut host = Host::new();
     let home = host.home();
     let mounts = Mounts::new(&format!(
@@ -174,7 +180,12 @@ async fn a_completely_full_disk_is_named() {
     .await;
     host.prefix = mounts.enter.clone();
     let error = go(&host, &wanted(&host, &program(20_000))).await.unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::NoSpace { .. }), "{error:?}");
+    let ErrorKind::Storage(StorageError::Sessions { directory, reason }) = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert!(directory.starts_with(home.to_str().unwrap()), "{directory}");
+    assert!(reason.contains("No space left"), "{reason}");
+    assert_eq!(host.execs(), 1);
     assert_eq!(files(&mounts.inside(&host.programs())), [""; 0]);
 }
 
@@ -182,7 +193,10 @@ async fn a_completely_full_disk_is_named() {
 async fn a_file_size_limit_is_no_space() {
     let host = Host::with_startup("ulimit -f 100");
     let error = go(&host, &wanted(&host, &program(300_000))).await.unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::NoSpace { .. }), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Storage(StorageError::NoSpace { .. })),
+        "{error:?}"
+    );
     assert_eq!(host.files(), [""; 0]);
 }
 

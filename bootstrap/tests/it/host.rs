@@ -252,13 +252,19 @@ impl Remote for Host {
                     let limit = exec.deadline.total;
                     tokio::time::timeout(limit, run)
                         .await
-                        .map_err(|_| RemoteError::TimedOut(limit))
+                        .map_err(|_| RemoteError::TimedOut {
+                            limit,
+                            stderr: Vec::new(),
+                        })
                 }
             };
             self.busy.store(false, Ordering::SeqCst);
             result.map(|mut output| {
-                output.stdout.truncate(exec.keep);
-                output.stderr.truncate(exec.keep);
+                for said in [&mut output.stdout, &mut output.stderr] {
+                    if said.len() > exec.keep {
+                        said.drain(exec.keep / 2..said.len() - exec.keep / 2);
+                    }
+                }
                 output
             })
         })
@@ -364,7 +370,6 @@ pub(crate) fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    names.retain(|name| !name.starts_with(".lock-"));
     names.sort();
     names
 }
