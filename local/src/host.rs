@@ -169,6 +169,7 @@ impl HostPlan {
             prompter,
             timings,
             state_dir: Some(invocation.home.join("hosts")),
+            network: link::NetworkWatch::On,
         })
     }
 

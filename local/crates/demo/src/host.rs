@@ -136,6 +136,7 @@ impl Host {
             prompter: Arc::new(DenyAll),
             timings: Timings::default(),
             state_dir: None,
+            network: link::NetworkWatch::Off,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::{
     error::{BridgeRefusal, Error, ErrorKind, no_common_version},
     handle::Ready,
     host::{Host, LinkOptions},
+    machine::{HostIdentity, OtherMachine, Verdict},
     progress::{Doings, Stage},
     prompt::Shown,
     visits::{Visit, Visits},
@@ -70,11 +71,17 @@ impl Dialer {
         }
     }
 
-    /// Goes the whole way, on `reuse` if that SSH connection is still there.
-    pub(crate) async fn attempt(self: Arc<Self>, reuse: Option<Connection>, doings: Doings) -> Outcome {
+    /// Goes the whole way, on `reuse` if that SSH connection is still there. `lost` is why the last one is not live any
+    /// more, for whoever is asked something.
+    pub(crate) async fn attempt(
+        self: Arc<Self>,
+        reuse: Option<Connection>,
+        lost: Option<Error>,
+        doings: Doings,
+    ) -> Outcome {
         let connection = match reuse.filter(|connection| !connection.is_closed()) {
             Some(connection) => connection,
-            None => match self.dial(&doings).await {
+            None => match self.dial(lost, &doings).await {
                 Ok(connection) => connection,
                 Err(error) => {
                     return Outcome {
@@ -94,7 +101,7 @@ impl Dialer {
         }
     }
 
-    async fn dial(&self, doings: &Doings) -> Result<Connection, Error> {
+    async fn dial(&self, lost: Option<Error>, doings: &Doings) -> Result<Connection, Error> {
         let resolved = match &self.options.host {
             Host::Resolved(resolved) => resolved.clone(),
             Host::Named { target, resolve } => transport::resolve(target, resolve)
@@ -103,7 +110,7 @@ impl Dialer {
         };
         self.visits.begin(&resolved.endpoint).await;
         doings.stage(Stage::Dialing);
-        let prompter: Arc<dyn Prompter> = Arc::new(self.shown(doings));
+        let prompter: Arc<dyn Prompter> = Arc::new(self.shown(doings).because(lost));
         let mut ssh = self.options.ssh.clone();
         ssh.keepalive = KeepaliveOptions {
             interval: self.options.timings.ping_interval,
@@ -118,7 +125,7 @@ impl Dialer {
     async fn attach(&self, connection: &Connection, doings: &Doings) -> Result<Attached, Error> {
         if let Some(last) = self.visits.last() {
             doings.stage(Stage::Attaching);
-            if let Some(attached) = self.remembered(connection, &last).await? {
+            if let Some(attached) = self.remembered(connection, &last, doings).await? {
                 return Ok(attached);
             }
         }
@@ -133,7 +140,12 @@ impl Dialer {
     }
 
     /// Tries the socket of the last visit. `None` leads to a bootstrap.
-    async fn remembered(&self, connection: &Connection, last: &LastVisit) -> Result<Option<Attached>, Error> {
+    async fn remembered(
+        &self,
+        connection: &Connection,
+        last: &LastVisit,
+        doings: &Doings,
+    ) -> Result<Option<Attached>, Error> {
         let mut via = last.via;
         loop {
             let way = way(via, &last.socket, &last.program, last.home.as_deref());
@@ -153,8 +165,8 @@ impl Dialer {
                         via,
                         arrival: None,
                     };
-                    let socket = last.socket.clone();
-                    return self.arrived(connection, ready, socket, rtt).await.map(Some);
+                    let there = (last.socket.clone(), rtt);
+                    return self.arrived(connection, ready, there, doings).await.map(Some);
                 }
                 (Next::TryBridge, _) => via = Via::Bridge,
                 _ => {
@@ -176,7 +188,7 @@ impl Dialer {
             .ensured(connection, doings)
             .await
             .map_err(|error| Error::new(doings.now(), host, ErrorKind::Bootstrap(error)))?;
-        self.check(host, &found.hello.identity)?;
+        self.check(host, &found.hello.identity, doings).await?;
         doings.stage(Stage::Attaching);
         let mut ways = [Via::Streamlocal, Via::Bridge];
         if self.visits.last().is_some_and(|last| last.via == Via::Bridge) {
@@ -196,7 +208,8 @@ impl Dialer {
                         via,
                         arrival: Some(found.arrival),
                     };
-                    return self.arrived(connection, ready, socket, rtt).await.map(Ok);
+                    let there = (socket, rtt);
+                    return self.arrived(connection, ready, there, doings).await.map(Ok);
                 }
                 Reached::Nobody(error) => return Ok(Err(error)),
                 Reached::Unknown(error) => why = Some(error),
@@ -226,10 +239,7 @@ impl Dialer {
     }
 
     fn shown(&self, doings: &Doings) -> Shown {
-        Shown {
-            inner: Arc::clone(&self.options.prompter),
-            doings: doings.clone(),
-        }
+        Shown::new(Arc::clone(&self.options.prompter), doings.clone())
     }
 
     fn wanted(&self) -> Wanted {
@@ -278,8 +288,8 @@ impl Dialer {
         &self,
         connection: &Connection,
         ready: Ready,
-        socket: String,
-        rtt: Duration,
+        (socket, rtt): (String, Duration),
+        doings: &Doings,
     ) -> Result<Attached, Error> {
         let host = self.options.host.name();
         let hello = &ready.hello;
@@ -287,7 +297,8 @@ impl Dialer {
             let error = ErrorKind::Agent(no_common_version(hello.protocol));
             return Err(Error::new(Stage::Attaching, host, error));
         }
-        self.check(&host, &hello.identity)?;
+        self.check(&host, &hello.identity, doings).await?;
+        self.switch.admit();
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(hello.identity.clone());
         let agent = LastVisit {
             socket,
@@ -296,8 +307,17 @@ impl Dialer {
             home: ready.home.clone(),
             via: ready.via,
         };
-        let key = connection.login().key.clone();
-        self.visits.remember(Visit { agent, key }).await;
+        let now = HostIdentity::of(&hello.identity);
+        let machine = match self.visits.machine() {
+            Some(before) => before.then(now),
+            None => now,
+        };
+        let visit = Visit {
+            agent,
+            key: connection.login().key.clone(),
+            machine: Some(machine),
+        };
+        self.visits.remember(visit).await;
         Ok(Attached { ready, rtt })
     }
 
@@ -305,13 +325,34 @@ impl Dialer {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn check(&self, host: &str, now: &Identity) -> Result<(), Error> {
-        match self.known() {
-            Some(before) if !is_same_account(&before, now) => {
-                Err(Error::new(Stage::Attaching, host, ErrorKind::OtherMachine))
+    /// Compares who answers with who answered before, in this link's life or in an earlier one.
+    async fn check(&self, host: &str, now: &Identity, doings: &Doings) -> Result<(), Error> {
+        let now = HostIdentity::of(now);
+        let known = self.known().map(|known| HostIdentity::of(&known));
+        let is_open = known.is_some();
+        let Some(before) = known.or_else(|| self.visits.machine()) else {
+            return Ok(());
+        };
+        match before.compare(&now) {
+            Verdict::Same => return Ok(()),
+            Verdict::Clone => {
+                tracing::warn!(host, machine = %now, "two machines with the same id answer under this name");
+                return Ok(());
             }
-            _ => Ok(()),
+            Verdict::Other => {}
         }
+        let other = OtherMachine { before, now, is_open };
+        // What is open here is on the one of before: going on elsewhere is not for this link to do.
+        if !is_open && self.shown(doings).confirm(&other.question(host)).await {
+            tracing::info!(host, %other, "accepted");
+            self.visits.forget_machine();
+            return Ok(());
+        }
+        Err(Error::new(
+            Stage::Attaching,
+            host,
+            ErrorKind::OtherMachine(Box::new(other)),
+        ))
     }
 }
 
@@ -349,11 +390,4 @@ fn unreached(connection: &Connection, way: &Way, why: NoWire) -> Result<Reached,
             }
         }
     }
-}
-
-/// Compares machine and user. A restart of the machine changes its boot id and is no other machine.
-fn is_same_account(before: &Identity, now: &Identity) -> bool {
-    let is_same_machine =
-        before.machine.is_empty() || now.machine.is_empty() || before.machine == now.machine;
-    is_same_machine && before.uid == now.uid
 }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use protocol::hello;
 use transport::ErrorKind as SshKind;
 
-use crate::progress::Stage;
+use crate::{machine::OtherMachine, progress::Stage};
 
 /// A failure of a link. Cheap to clone: it is part of the state that is shown.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub enum ErrorKind {
     /// The agent did not answer for so long, while the connection to its host is alive.
     Silent(Duration),
     /// Another machine, or another user on it, answers under the same name.
-    OtherMachine,
+    OtherMachine(Box<OtherMachine>),
     /// It was not live in time, and is still on its way.
     Overdue,
     /// This link was closed.
@@ -134,9 +134,7 @@ impl Error {
             ErrorKind::Silent(_) => {
                 "the host may be overloaded; the log of the agent is ~/.reasonix/logs/daemon.log there"
             }
-            ErrorKind::OtherMachine => {
-                "if the host was replaced, close this session and connect again; its sessions are on the old machine"
-            }
+            ErrorKind::OtherMachine(other) => return Some(other.hint(self.host())),
             ErrorKind::Overdue | ErrorKind::Closed => return None,
         };
         Some(text.to_owned())
@@ -170,7 +168,7 @@ impl Error {
             }
             ErrorKind::Bootstrap(_) | ErrorKind::Bridge(_) => ExitClass::Bootstrap,
             ErrorKind::Agent(client::Error::NoCommonVersion { .. }) => ExitClass::Bootstrap,
-            ErrorKind::OtherMachine => ExitClass::Auth,
+            ErrorKind::OtherMachine(_) => ExitClass::Auth,
             ErrorKind::Agent(_) | ErrorKind::Silent(_) | ErrorKind::Overdue | ErrorKind::Closed => {
                 ExitClass::Unreachable
             }
@@ -189,7 +187,7 @@ impl Error {
             ErrorKind::Agent(error) => !error.is_retryable() && !was_live,
             ErrorKind::Bridge(BridgeRefusal::NoDaemon) | ErrorKind::Silent(_) | ErrorKind::Overdue => false,
             ErrorKind::Bridge(_) => !was_live,
-            ErrorKind::OtherMachine | ErrorKind::Closed => true,
+            ErrorKind::OtherMachine(_) | ErrorKind::Closed => true,
         }
     }
 }
@@ -226,9 +224,7 @@ impl fmt::Display for Error {
             ErrorKind::Agent(error) => error.fmt(f),
             ErrorKind::Bridge(refusal) => refusal.fmt(f),
             ErrorKind::Silent(limit) => write!(f, "the agent did not answer for {} s", limit.as_secs_f32()),
-            ErrorKind::OtherMachine => {
-                f.write_str("another machine or user than before answers under this name")
-            }
+            ErrorKind::OtherMachine(other) => other.fmt(f),
             ErrorKind::Overdue => f.write_str("not ready in time"),
             ErrorKind::Closed => f.write_str("the link was closed"),
             ErrorKind::Ssh(_) | ErrorKind::Bootstrap(_) => Ok(()),
@@ -259,6 +255,16 @@ pub(crate) fn no_common_version(theirs: protocol::VersionRange) -> client::Error
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::HostIdentity;
+
+    fn other_machine() -> ErrorKind {
+        let host: HostIdentity = serde_json::from_str(r#"{"id": "a", "uid": 1}"#).unwrap();
+        ErrorKind::OtherMachine(Box::new(OtherMachine {
+            before: host.clone(),
+            now: host,
+            is_open: false,
+        }))
+    }
 
     fn ssh(kind: SshKind) -> Error {
         let error = transport::Error::new(kind, transport::Stage::Login, "box", "no").with_hint("do");
@@ -286,7 +292,7 @@ mod tests {
         check(&ssh(SshKind::Closed), false, false, 3);
         check(&ssh(SshKind::ForwardingRefused), false, false, 3);
         let attach = |kind| Error::new(Stage::Attaching, "box", kind);
-        check(&attach(ErrorKind::OtherMachine), true, true, 4);
+        check(&attach(other_machine()), true, true, 4);
         check(
             &attach(ErrorKind::Bridge(BridgeRefusal::NoDaemon)),
             false,

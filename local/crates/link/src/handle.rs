@@ -7,13 +7,17 @@ use client::Agent;
 use forward::{ForwardOptions, Forwards};
 use protocol::Hello;
 use stdx::task::Scope;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{
+    mpsc::{self, error::TrySendError},
+    oneshot, watch,
+};
 use transport::{Connection, Prompter};
 
 use crate::{
     attempt::Dialer,
     error::Error,
     host::LinkOptions,
+    network::{self, NetworkChange, NetworkWatch},
     state::LinkState,
     supervisor::{Published, Request, Supervisor},
     wire, workspace,
@@ -90,6 +94,7 @@ impl Link {
         };
         let (switch, connector, signals) = wire::switch();
         let agent = Agent::new(connector, client_options, &scope);
+        let watches = options.network == NetworkWatch::On;
         let dialer = Dialer::new(options, agent.clone(), switch, scope.clone());
         // A front end that looks at once sees the link on its way, not offline.
         let first = LinkState::Connecting(crate::Stage::Resolving);
@@ -104,6 +109,19 @@ impl Link {
             forwards: Arc::clone(&forwards),
             ready,
         };
+        if watches {
+            let asked = requests.downgrade();
+            // Owned by the scope. It does not keep the link open.
+            drop(scope.spawn(network::watch(scope.clone(), move |change| {
+                // Full: whatever waits there has as much effect on a link that is not live, and the next change comes.
+                asked.upgrade().is_some_and(|asked| {
+                    !matches!(
+                        asked.try_send(Request::Network(change)),
+                        Err(TrySendError::Closed(_))
+                    )
+                })
+            })));
+        }
         // Owned by the scope.
         drop(scope.spawn(Supervisor::new(dialer, published, asked, signals).run()));
         Self(Arc::new(Inner {
@@ -217,9 +235,14 @@ impl Link {
         self.ask(Request::Retry);
     }
 
-    /// Says that the machine woke up or that its network changed. Sleep is also noticed without.
+    /// Says that the machine woke up. That is also noticed without.
     pub fn woke(&self) {
         self.ask(Request::Woke);
+    }
+
+    /// Says that the network of this machine changed. That is also noticed without, unless the link does not watch it.
+    pub fn network_changed(&self, change: NetworkChange) {
+        self.ask(Request::Network(change));
     }
 
     /// Goes offline and stays so until [`Link::retry_now`]. The daemon on the host goes on.

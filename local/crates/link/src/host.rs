@@ -5,6 +5,8 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use bootstrap::{ArtifactSource, Install};
 use transport::{ConnectOptions, Prompter, ResolveOptions, Resolved, Target};
 
+use crate::network::NetworkWatch;
+
 /// Everything a link needs to know.
 #[derive(Clone)]
 pub struct LinkOptions {
@@ -21,6 +23,8 @@ pub struct LinkOptions {
     /// A folder for one small file per host (0600), made when missing, in which the last visit is remembered. `None`:
     /// it is remembered for the life of the link.
     pub state_dir: Option<PathBuf>,
+    /// Whether changes of this machine's network are watched: a dead peer is noticed within two seconds then.
+    pub network: NetworkWatch,
 }
 
 impl fmt::Debug for LinkOptions {
@@ -82,7 +86,7 @@ pub struct Timings {
     pub stalled_after: Duration,
     /// How long the hello of an attach, or the first word of a bridge, may take.
     pub attach: Duration,
-    /// How long a connection may stay silent after the machine woke up.
+    /// How long a connection may stay silent after the machine woke up or its network changed; at least four round trips.
     pub wake_grace: Duration,
 }
 

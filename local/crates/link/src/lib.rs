@@ -15,9 +15,11 @@
 //! | see every state and what leads from one to the next | `state.rs` |
 //! | change when it dials again | `backoff.rs` |
 //! | change how a dead peer or a hung agent is noticed | `liveness.rs` |
+//! | change what counts as a change of this machine's network | `network.rs`, `network/kernel.rs` |
 //! | follow one attempt: dial, attach, bootstrap | `attempt.rs` |
 //! | see how the agent's socket is reached | `wire.rs`, `bridge.rs` |
 //! | see what is remembered of a host | `visits.rs` |
+//! | change what counts as another machine under the same name | `machine.rs` |
 //! | know what an error means for a person and an exit code | `error.rs` |
 //! | use the agent in this process | `local.rs` |
 //!
@@ -32,6 +34,8 @@ mod handle;
 mod host;
 mod liveness;
 mod local;
+mod machine;
+mod network;
 mod progress;
 mod prompt;
 mod state;
@@ -46,8 +50,11 @@ pub use error::{BridgeRefusal, Error, ErrorKind, ExitClass};
 pub use handle::{Link, Patience, Ready};
 pub use host::{Host, InstallOptions, LinkOptions, Timings};
 pub use local::LocalLink;
+pub use machine::{HostIdentity, OtherMachine};
+pub use network::{NetworkChange, NetworkWatch};
 pub use progress::Stage;
 pub use prompt::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,
 };
 pub use state::{Health, LinkState};
+pub use visits::forget_machine;

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{host::Timings, state::Health};
+use crate::{
+    host::Timings,
+    state::{Doubt, Health},
+};
 
 /// The silences of one live link.
 #[derive(Debug)]
@@ -19,12 +22,12 @@ pub(crate) struct Liveness {
     proof: Option<Proof>,
 }
 
-/// What is wanted after a wake-up: an answer, or bytes that keep coming.
+/// What is wanted after a wake-up or a change of the network: an answer, or bytes that keep coming.
 #[derive(Debug)]
 struct Proof {
     /// What is left of the time.
     left: Duration,
-    /// Ticks in which bytes prove nothing yet: they came before the sleep and lay in the socket.
+    /// Ticks in which bytes prove nothing yet: they came before it and lay in the socket.
     stale: u32,
 }
 
@@ -72,11 +75,18 @@ impl Liveness {
         self.proof = None;
     }
 
-    /// Wants a sign of life within the grace after a wake-up.
-    pub(crate) fn prove(&mut self) {
+    /// Wants a sign of life within the grace; `rtt` is the newest round trip, since a long line answers late. Another
+    /// doubt while one is open does not give it more time.
+    pub(crate) fn prove(&mut self, doubt: Doubt, rtt: Duration) {
+        let grace = self.timings.wake_grace.max(rtt * 4).min(self.timings.dead_after);
+        let open = self.proof.as_ref();
         self.proof = Some(Proof {
-            left: self.timings.wake_grace,
-            stale: STALE,
+            left: open.map_or(grace, |proof| proof.left.min(grace)),
+            stale: match doubt {
+                Doubt::Slept => STALE,
+                // The tick after it; what came before is seen there.
+                Doubt::Now => open.map_or(1, |proof| proof.stale.max(1)),
+            },
         });
     }
 
@@ -214,7 +224,7 @@ mod tests {
     fn after_a_wake_up_an_answer_or_more_bytes_have_to_come_soon() {
         let woken = || {
             let mut liveness = Liveness::new(Timings::default(), nothing());
-            liveness.prove();
+            liveness.prove(Doubt::Slept, Duration::ZERO);
             liveness
         };
         let dead = [(4, Verdict::Dead)];
@@ -232,6 +242,54 @@ mod tests {
         let mut answered = woken();
         answered.pong();
         assert_eq!(run(&mut answered, 19, |_| nothing()), []);
+    }
+
+    #[test]
+    fn after_a_change_of_the_network_it_has_to_come_as_soon_and_further_changes_give_no_more_time() {
+        let doubted = |rtt| {
+            let mut liveness = Liveness::new(Timings::default(), nothing());
+            liveness.prove(Doubt::Now, rtt);
+            liveness
+        };
+        // The part of a tick before the change counts as well, so this is within 1.5 s of it.
+        let dead = [(3, Verdict::Dead)];
+        assert_eq!(run(&mut doubted(Duration::ZERO), 3, |_| nothing()), dead);
+        let lay_in_the_socket = |tick: u32| Signs {
+            bytes: u64::from(tick.min(1)),
+            heard: 0,
+        };
+        assert_eq!(run(&mut doubted(Duration::ZERO), 3, lay_in_the_socket), dead);
+        let keep_coming = |tick: u32| Signs {
+            bytes: u64::from(tick.min(2)),
+            heard: 0,
+        };
+        assert_eq!(run(&mut doubted(Duration::ZERO), 19, keep_coming), []);
+        let mut again = doubted(Duration::ZERO);
+        for _ in 0..2 {
+            assert_eq!(again.tick(TICK, nothing()), Verdict::Fine);
+            again.prove(Doubt::Now, Duration::ZERO);
+        }
+        assert_eq!(again.tick(TICK, nothing()), Verdict::Dead);
+        // A satellite line has four round trips.
+        let slow = run(&mut doubted(Duration::from_millis(750)), 6, |_| nothing());
+        assert_eq!(slow, [(6, Verdict::Dead)]);
+    }
+
+    #[test]
+    fn a_process_that_gets_no_processor_blames_nobody_until_it_runs_again() {
+        let mut liveness = Liveness::new(Timings::default(), nothing());
+        let signs = |tick: u32| Signs {
+            bytes: u64::from(tick / 4),
+            heard: u64::from(tick / 8),
+        };
+        // Every tick comes seconds late and is a wake-up of its own; the little that is read proves nothing.
+        for tick in 1..=100 {
+            liveness.prove(Doubt::Slept, Duration::ZERO);
+            let verdict = liveness.tick(TICK * 10, signs(tick));
+            assert!(!matches!(verdict, Verdict::Dead | Verdict::AgentDead), "{tick}");
+        }
+        let running_again = run(&mut liveness, 3, |_| signs(100));
+        assert_eq!(running_again.last(), Some(&(3, Verdict::Dead)));
     }
 
     #[test]

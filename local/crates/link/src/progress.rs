@@ -56,6 +56,18 @@ pub(crate) struct Doing {
     pub(crate) stage: Stage,
     /// How many questions a person is being asked.
     pub(crate) questions: u32,
+    /// Whether a question was taken back before a person answered it: the host had not the patience.
+    pub(crate) unanswered: bool,
+}
+
+impl Doing {
+    pub(crate) fn new(stage: Stage) -> Self {
+        Self {
+            stage,
+            questions: 0,
+            unanswered: false,
+        }
+    }
 }
 
 /// Where an attempt says what it does. Only the newest is kept: a screen that is late skips stages.
@@ -64,7 +76,7 @@ pub(crate) struct Doings(Arc<watch::Sender<Doing>>);
 
 impl Doings {
     pub(crate) fn new(stage: Stage) -> (Self, watch::Receiver<Doing>) {
-        let (sender, receiver) = watch::channel(Doing { stage, questions: 0 });
+        let (sender, receiver) = watch::channel(Doing::new(stage));
         (Self(Arc::new(sender)), receiver)
     }
 
@@ -80,16 +92,31 @@ impl Doings {
     /// Says that a person is asked, as long as the value lives.
     pub(crate) fn asking(&self) -> Asking {
         self.0.send_modify(|doing| doing.questions += 1);
-        Asking(self.clone())
+        Asking {
+            doings: self.clone(),
+            is_answered: false,
+        }
     }
 }
 
 /// A question that is open.
-pub(crate) struct Asking(Doings);
+pub(crate) struct Asking {
+    doings: Doings,
+    is_answered: bool,
+}
+
+impl Asking {
+    pub(crate) fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        self.0.0.send_modify(|doing| doing.questions -= 1);
+        self.doings.0.send_modify(|doing| {
+            doing.questions -= 1;
+            doing.unanswered |= !self.is_answered;
+        });
     }
 }
 
@@ -117,12 +144,14 @@ mod tests {
     #[test]
     fn updates_become_stages_and_questions_are_counted() {
         let (doings, mut receiver) = Doings::new(Stage::Dialing);
-        {
-            let _one = doings.asking();
-            let _two = doings.asking();
-            assert_eq!(receiver.borrow_and_update().questions, 2);
-        }
-        assert_eq!(receiver.borrow_and_update().questions, 0);
+        let (one, two) = (doings.asking(), doings.asking());
+        assert_eq!(receiver.borrow_and_update().questions, 2);
+        one.answered();
+        let doing = *receiver.borrow_and_update();
+        assert_eq!((doing.questions, doing.unanswered), (1, false));
+        drop(two);
+        let doing = *receiver.borrow_and_update();
+        assert_eq!((doing.questions, doing.unanswered), (0, true));
         doings.update(Update::Uploaded { done: 1, total: 8 });
         assert_eq!(receiver.borrow().stage.to_string(), "install (12 %)");
         doings.update(Update::Stage(bootstrap::Stage::Verify));

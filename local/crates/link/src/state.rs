@@ -7,13 +7,15 @@
 //! | Connecting, Prompting | attached | Live | – |
 //! | Connecting, Prompting, Live | ended, another try may help | Waiting | hang up if the line is gone, arm |
 //! | Connecting, Prompting, Live | ended, a person has to act | Failed | hang up |
+//! | Connecting, Prompting | ended, and a question was left without an answer | Failed | hang up |
 //! | Waiting | timer | Connecting | attempt |
-//! | Waiting | woke | Connecting | disarm, attempt |
-//! | Connecting | woke | Connecting | abandon, hang up, attempt |
-//! | Live | woke, retry | Live | prove |
+//! | Waiting | woke, network changed | Connecting | disarm, attempt |
+//! | Connecting, nobody was asked yet | woke, network moved | Connecting | abandon, hang up, attempt |
+//! | Live | woke, network changed, retry | Live | prove |
 //! | any | stop | Offline | whatever runs ends |
 //!
-//! Everything else changes nothing: an input that comes late is not an error.
+//! Everything else changes nothing: an input that comes late is not an error. Waking up and another way out of this
+//! machine start the schedule of tries anew; a network that changed elsewhere only brings the next try forward.
 
 use std::{
     fmt,
@@ -23,6 +25,7 @@ use std::{
 use crate::{
     backoff::Backoff,
     error::Error,
+    network::NetworkChange,
     progress::{Doing, Stage},
 };
 
@@ -113,6 +116,17 @@ pub(crate) struct Machine {
     pub(crate) state: LinkState,
     backoff: Backoff,
     was_live: bool,
+    asked: Asked,
+}
+
+/// Whether the attempt that runs has asked a person. It is not dropped lightly then: the next one would ask again, and a
+/// one-time code is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nobody,
+    Somebody,
+    /// Who was asked is not there. Dialling again would ask again and again, and a host counts that as failed logins.
+    InVain,
 }
 
 /// Everything that can happen to a link.
@@ -122,8 +136,10 @@ pub(crate) enum Input {
     Retry,
     /// Nobody wants it any more.
     Stop,
-    /// The machine slept, or the network changed.
+    /// The machine slept.
     Woke,
+    /// The network of this machine changed.
+    Network(NetworkChange),
     /// The attempt says what it does.
     Doing(Doing),
     /// The attempt succeeded: a stream is connected and the agent said hello.
@@ -176,8 +192,17 @@ pub(crate) enum Effect {
     Arm(Duration),
     /// Forget the timer.
     Disarm,
-    /// Ask the agent for a sign of life at once, with little patience.
-    Prove,
+    /// Ask agent and host for a sign of life at once, with little patience.
+    Prove(Doubt),
+}
+
+/// Why a live link has to prove itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// Nothing ran here for a while: what lies in the socket may be of before.
+    Slept,
+    /// Something changed, or somebody wants to know.
+    Now,
 }
 
 impl Machine {
@@ -186,6 +211,7 @@ impl Machine {
             state: LinkState::Offline,
             backoff: Backoff::default(),
             was_live: false,
+            asked: Asked::Nobody,
         }
     }
 
@@ -194,7 +220,9 @@ impl Machine {
         let effects = match input {
             Input::Retry => self.retry(),
             Input::Stop => self.stop(),
-            Input::Woke => self.woke(),
+            Input::Woke => self.moved(Doubt::Slept),
+            Input::Network(NetworkChange::Moved) => self.moved(Doubt::Now),
+            Input::Network(NetworkChange::Elsewhere) => self.changed_elsewhere(),
             Input::Doing(doing) => self.doing(doing),
             Input::Attached { rtt } => self.attached(rtt),
             Input::Pong { rtt } => self.live(Some(rtt), Health::Good),
@@ -208,6 +236,7 @@ impl Machine {
 
     fn start(&mut self, before: &[Effect]) -> Vec<Effect> {
         self.state = LinkState::Connecting(Stage::Resolving);
+        self.asked = Asked::Nobody;
         [before, &[Effect::Attempt]].concat()
     }
 
@@ -218,7 +247,7 @@ impl Machine {
                 self.start(&[])
             }
             LinkState::Waiting { .. } => self.start(&[Effect::Disarm]),
-            LinkState::Live { .. } => vec![Effect::Prove],
+            LinkState::Live { .. } => vec![Effect::Prove(Doubt::Now)],
             LinkState::Connecting(_) | LinkState::Prompting => Vec::new(),
         }
     }
@@ -232,19 +261,33 @@ impl Machine {
         }
     }
 
-    fn woke(&mut self) -> Vec<Effect> {
+    /// Everything that was under way may talk to a network of before.
+    fn moved(&mut self, doubt: Doubt) -> Vec<Effect> {
         match self.state {
             LinkState::Waiting { .. } => {
                 self.backoff.reset();
                 self.start(&[Effect::Disarm])
             }
-            // What was under way talks to a network of before. A person who is being asked is left in peace.
-            LinkState::Connecting(_) => {
+            LinkState::Connecting(_) if self.asked == Asked::Nobody => {
                 self.backoff.reset();
                 self.start(&[Effect::Abandon, Effect::HangUp])
             }
-            LinkState::Live { .. } => vec![Effect::Prove],
-            LinkState::Prompting | LinkState::Offline | LinkState::Failed(_) => Vec::new(),
+            LinkState::Live { .. } => vec![Effect::Prove(doubt)],
+            // A person who is being asked is left in peace; what they answered has a deadline of its own.
+            LinkState::Connecting(_) | LinkState::Prompting | LinkState::Offline | LinkState::Failed(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The way out is the same, so what is under way goes on; a way to the host itself may have come or gone.
+    fn changed_elsewhere(&mut self) -> Vec<Effect> {
+        match self.state {
+            LinkState::Waiting { .. } => self.start(&[Effect::Disarm]),
+            LinkState::Live { .. } => vec![Effect::Prove(Doubt::Now)],
+            LinkState::Connecting(_) | LinkState::Prompting | LinkState::Offline | LinkState::Failed(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -254,6 +297,11 @@ impl Machine {
 
     fn doing(&mut self, doing: Doing) -> Vec<Effect> {
         if self.is_under_way() {
+            if doing.unanswered {
+                self.asked = Asked::InVain;
+            } else if doing.questions > 0 {
+                self.asked = Asked::Somebody;
+            }
             self.state = if doing.questions > 0 {
                 LinkState::Prompting
             } else {
@@ -285,7 +333,8 @@ impl Machine {
         if !self.is_under_way() && !self.state.is_live() {
             return Vec::new();
         }
-        if end.cause.needs_person(self.was_live) {
+        let is_in_vain = self.is_under_way() && self.asked == Asked::InVain;
+        if is_in_vain || end.cause.needs_person(self.was_live) {
             self.state = LinkState::Failed(end.cause);
             return vec![Effect::HangUp];
         }

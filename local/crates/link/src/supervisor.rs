@@ -19,8 +19,9 @@ use crate::{
     error::{Error, ErrorKind},
     handle::Ready,
     liveness::{Liveness, Signs, Verdict, WakeDetector},
+    network::NetworkChange,
     progress::{Doing, Doings, Stage},
-    state::{Effect, End, Input, Line, LinkState, Machine},
+    state::{Doubt, Effect, End, Input, Line, LinkState, Machine},
     wire::{Broken, Route, Signals},
 };
 
@@ -29,6 +30,7 @@ use crate::{
 pub(crate) enum Request {
     Retry,
     Woke,
+    Network(NetworkChange),
     Stop,
     /// Answers once everything asked before it is done.
     Sync(oneshot::Sender<()>),
@@ -61,6 +63,8 @@ pub(crate) struct Supervisor {
     signals: Signals,
     jobs: Jobs,
     connection: Option<Connection>,
+    /// Why the link that was live is not any more.
+    lost: Option<Error>,
     pulse: Pulse,
 }
 
@@ -75,6 +79,8 @@ struct Jobs {
     /// The end of the SSH connection of a live link.
     closed: Job<transport::Error>,
     ping: Job<Result<Duration, client::Error>>,
+    /// A question to the SSH server. Its answer shows in the bytes that come.
+    knock: Job<()>,
 }
 
 /// What is known of the passing of time.
@@ -94,6 +100,7 @@ enum Happened {
     Attempted(Box<Outcome>),
     Closed(transport::Error),
     Pinged(Result<Duration, client::Error>),
+    Knocked,
     TimeUp,
     StreamEnded,
     Tick,
@@ -115,6 +122,7 @@ impl Supervisor {
             signals,
             jobs: Jobs::default(),
             connection: None,
+            lost: None,
             pulse: Pulse {
                 last_tick: now,
                 next_ping: now,
@@ -144,6 +152,7 @@ impl Supervisor {
                 outcome = job(&mut self.jobs.attempt) => Happened::Attempted(Box::new(outcome)),
                 error = job(&mut self.jobs.closed) => Happened::Closed(error),
                 result = job(&mut self.jobs.ping) => Happened::Pinged(result),
+                () = job(&mut self.jobs.knock) => Happened::Knocked,
                 () = job(&mut self.jobs.timer) => Happened::TimeUp,
                 () = self.signals.ends.ended.notified() => Happened::StreamEnded,
                 _ = ticks.tick() => Happened::Tick,
@@ -161,6 +170,7 @@ impl Supervisor {
         match happened {
             Happened::Asked(Request::Retry) => self.step(Input::Retry),
             Happened::Asked(Request::Woke) => self.step(Input::Woke),
+            Happened::Asked(Request::Network(change)) => self.step(Input::Network(change)),
             Happened::Asked(Request::Stop) => self.step(Input::Stop),
             // Whoever stopped waiting needs no answer.
             Happened::Asked(Request::Sync(taken)) => taken.send(()).unwrap_or_default(),
@@ -172,6 +182,7 @@ impl Supervisor {
                 self.ended(Error::ssh(Stage::Live, error), Line::Gone);
             }
             Happened::Pinged(result) => self.pinged(result),
+            Happened::Knocked => self.jobs.knock = None,
             Happened::TimeUp => {
                 self.jobs.timer = None;
                 self.step(Input::Timer);
@@ -194,6 +205,7 @@ impl Supervisor {
                 self.pulse.live_since = now;
                 self.pulse.next_ping = now + self.dialer.options.timings.ping_interval;
                 self.jobs.closed = Some(Box::pin(connection.closed()));
+                self.lost = None;
                 self.published.ready.send_replace(Some(attached.ready));
                 self.step(Input::Attached { rtt: attached.rtt });
             }
@@ -306,6 +318,7 @@ impl Supervisor {
         tracing::info!(%cause, ?line, "the link is not live");
         let at = stdx::clock::monotonic();
         let lived = if self.machine.state.is_live() {
+            self.lost = Some(cause.clone());
             at.saturating_duration_since(self.pulse.live_since)
         } else {
             Duration::ZERO
@@ -334,7 +347,8 @@ impl Supervisor {
             Effect::Attempt => {
                 self.dialer.switch.to(Route::Wait);
                 let (doings, doing) = Doings::new(Stage::Resolving);
-                let attempt = Arc::clone(&self.dialer).attempt(self.connection.clone(), doings);
+                let dialer = Arc::clone(&self.dialer);
+                let attempt = dialer.attempt(self.connection.clone(), self.lost.clone(), doings);
                 self.jobs.doing = Some(doing);
                 self.jobs.attempt = Some(Box::pin(attempt));
             }
@@ -356,13 +370,27 @@ impl Supervisor {
             }
             Effect::Arm(wait) => self.jobs.timer = Some(Box::pin(tokio::time::sleep(wait))),
             Effect::Disarm => self.jobs.timer = None,
-            Effect::Prove => {
-                if let Some(liveness) = &mut self.pulse.liveness {
-                    liveness.prove();
+            Effect::Prove(doubt) => self.prove(doubt),
+        }
+    }
+
+    /// Asks both, since an agent that stands still says nothing about its host.
+    fn prove(&mut self, doubt: Doubt) {
+        let LinkState::Live { rtt, .. } = self.machine.state else {
+            return;
+        };
+        if let Some(liveness) = &mut self.pulse.liveness {
+            liveness.prove(doubt, rtt);
+        }
+        self.jobs.ping = None;
+        self.hurry();
+        if let Some(connection) = self.connection.clone() {
+            let deadline = self.dialer.options.timings.dead_after;
+            self.jobs.knock = Some(Box::pin(async move {
+                if let Err(error) = connection.ping(deadline).await {
+                    tracing::debug!(%error, "the host did not answer");
                 }
-                self.jobs.ping = None;
-                self.hurry();
-            }
+            }));
         }
     }
 
@@ -372,6 +400,7 @@ impl Supervisor {
             return;
         }
         self.jobs.ping = None;
+        self.jobs.knock = None;
         self.jobs.closed = None;
         self.pulse.liveness = None;
         let host = || self.dialer.options.host.name();

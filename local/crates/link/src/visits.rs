@@ -13,6 +13,8 @@ use bootstrap::LastVisit;
 use serde::{Deserialize, Serialize};
 use transport::Endpoint;
 
+use crate::machine::HostIdentity;
+
 /// Longest file name that every file system takes, in bytes.
 const LONGEST_NAME: usize = 255;
 /// Longest file that is read, in bytes.
@@ -41,6 +43,34 @@ pub(crate) struct Visit {
     /// The public key that logged in alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
+    /// Which machine answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<HostIdentity>,
+}
+
+/// Forgets what is remembered of an account on a host, in every home, so that whichever machine answers next under this
+/// name is accepted. Says whether anything was remembered. The folder is [`crate::LinkOptions::state_dir`].
+///
+/// # Errors
+/// The folder cannot be read, or a file in it cannot be removed.
+pub fn forget_machine(folder: &Path, endpoint: &Endpoint) -> io::Result<bool> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let account = account(endpoint);
+    let mut forgot = false;
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(&account));
+        if rest.is_some_and(|rest| rest == ".json" || (rest.starts_with('_') && rest.ends_with(".json"))) {
+            fs::remove_file(entry.path())?;
+            forgot = true;
+        }
+    }
+    Ok(forgot)
 }
 
 impl Visits {
@@ -79,6 +109,20 @@ impl Visits {
         self.with(|slot| slot.last.as_ref()?.key.clone())
     }
 
+    /// Gives which machine answered the last time.
+    pub(crate) fn machine(&self) -> Option<HostIdentity> {
+        self.with(|slot| slot.last.as_ref()?.machine.clone())
+    }
+
+    /// Lets whichever machine answers now be the right one. What is written follows with the next visit.
+    pub(crate) fn forget_machine(&self) {
+        self.with(|slot| {
+            if let Some(visit) = &mut slot.last {
+                visit.machine = None;
+            }
+        });
+    }
+
     /// Remembers a visit. Failing to is logged, not fatal.
     pub(crate) async fn remember(&self, visit: Visit) {
         let file = self.with(|slot| {
@@ -95,12 +139,7 @@ impl Visits {
     /// Names the file. A name that is too long for one is not remembered across starts.
     fn file(&self, endpoint: &Endpoint) -> Option<PathBuf> {
         let folder = self.folder.as_ref()?;
-        let Endpoint {
-            user,
-            host_name,
-            port,
-        } = endpoint;
-        let account = format!("{}@{}_{port}", plain(user), plain(host_name));
+        let account = account(endpoint);
         let home = self.home.as_deref().map(|home| format!("_{}", plain(home)));
         let name = format!("{account}{}.json", home.unwrap_or_default());
         (name.len() <= LONGEST_NAME).then(|| folder.join(name))
@@ -109,6 +148,16 @@ impl Visits {
     fn with<T>(&self, work: impl FnOnce(&mut Slot) -> T) -> T {
         work(&mut self.slot.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Begins the names of all files of an account on a host. What follows is `.json`, or `_`, a home and `.json`.
+fn account(endpoint: &Endpoint) -> String {
+    let Endpoint {
+        user,
+        host_name,
+        port,
+    } = endpoint;
+    format!("{}@{}_{port}", plain(user), plain(host_name))
 }
 
 /// Writes every byte but plain ones as `%XX`, so that no two names meet and none leaves the folder.
@@ -167,7 +216,54 @@ mod tests {
         Visit {
             agent,
             key: Some("ssh-ed25519 AAAA".into()),
+            machine: Some(HostIdentity::of(&identity())),
         }
+    }
+
+    fn identity() -> protocol::Identity {
+        protocol::Identity {
+            instance: InstanceId::fresh(),
+            pid: 1,
+            start_time: 1,
+            boot_id: "boot".into(),
+            machine: "machine".into(),
+            uid: 1000,
+            socket: "/tmp/s".into(),
+            program: "/p".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn one_account_is_forgotten_in_all_its_homes_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("links");
+        let here = endpoint("me", "box");
+        assert!(!forget_machine(&state, &here).unwrap());
+        let all = [
+            (here.clone(), None),
+            (here.clone(), Some("~/r".to_owned())),
+            (endpoint("me", "box2"), None),
+            (
+                Endpoint {
+                    port: 220,
+                    ..here.clone()
+                },
+                None,
+            ),
+        ];
+        for (endpoint, home) in &all {
+            let visits = Visits::new(Some(state.clone()), home.clone());
+            visits.begin(endpoint).await;
+            visits.remember(visit()).await;
+        }
+        assert!(forget_machine(&state, &here).unwrap());
+        let mut known = Vec::new();
+        for (endpoint, home) in &all {
+            let visits = Visits::new(Some(state.clone()), home.clone());
+            visits.begin(endpoint).await;
+            known.push(visits.machine().is_some());
+        }
+        assert_eq!(known, [false, false, true, true]);
     }
 
     #[test]
@@ -202,8 +298,8 @@ mod tests {
         let later = Visits::new(Some(state), None);
         later.begin(&here).await;
         assert_eq!(
-            (later.last(), later.key()),
-            (Some(visit.agent.clone()), visit.key)
+            (later.last(), later.key(), later.machine()),
+            (Some(visit.agent.clone()), visit.key, visit.machine)
         );
         // A file of before keys were remembered.
         fs::write(&file, serde_json::to_vec(&visit.agent).unwrap()).unwrap();

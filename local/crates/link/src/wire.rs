@@ -139,6 +139,8 @@ pub(crate) struct Broken {
 /// The supervisor's end.
 pub(crate) struct Switch {
     routes: watch::Sender<Route>,
+    /// Whether requests may go over the route that is open: its agent was asked who it is, and is the right one.
+    admitted: watch::Sender<bool>,
     ends: Arc<Ends>,
 }
 
@@ -151,6 +153,7 @@ pub(crate) struct Signals {
 /// Makes the two ends and the mailbox between them.
 pub(crate) fn switch() -> (Switch, LinkConnector, Signals) {
     let (routes, following) = watch::channel(Route::Wait);
+    let (admitted, admission) = watch::channel(true);
     let (broken, reports) = mpsc::channel(4);
     let ends = Arc::<Ends>::default();
     let signals = Signals {
@@ -159,9 +162,15 @@ pub(crate) fn switch() -> (Switch, LinkConnector, Signals) {
     };
     let connector = LinkConnector {
         routes: following,
+        admitted: admission,
         broken,
     };
-    (Switch { routes, ends }, connector, signals)
+    let switch = Switch {
+        routes,
+        admitted,
+        ends,
+    };
+    (switch, connector, signals)
 }
 
 impl Switch {
@@ -170,9 +179,11 @@ impl Switch {
         if let Route::Open(old) = self.routes.send_replace(route) {
             old.cut.cancel();
         }
+        // Whoever waits to be admitted has a stream that is cut, and finds that out.
+        self.admitted.send_replace(true);
     }
 
-    /// Goes over to a route whose first stream is open already.
+    /// Goes over to a route whose first stream is open already. Until [`Switch::admit`] only a hello goes over it.
     pub(crate) fn to_stream(
         &self,
         connection: Connection,
@@ -180,7 +191,9 @@ impl Switch {
         first: Box<dyn ByteStream>,
         patience: Duration,
     ) {
-        self.to(Route::Open(Arc::new(Opener {
+        self.to(Route::Wait);
+        self.admitted.send_replace(false);
+        self.routes.send_replace(Route::Open(Arc::new(Opener {
             connection,
             way,
             patience,
@@ -188,6 +201,11 @@ impl Switch {
             cut: CancellationToken::new(),
             ends: Arc::clone(&self.ends),
         })));
+    }
+
+    /// Lets requests go over the route that is open.
+    pub(crate) fn admit(&self) {
+        self.admitted.send_replace(true);
     }
 
     pub(crate) fn is_on(&self, opener: &Arc<Opener>) -> bool {
@@ -202,6 +220,7 @@ fn is_on(route: &Route, opener: &Arc<Opener>) -> bool {
 /// The client's end.
 pub(crate) struct LinkConnector {
     routes: watch::Receiver<Route>,
+    admitted: watch::Receiver<bool>,
     broken: mpsc::Sender<Broken>,
 }
 
@@ -236,6 +255,12 @@ impl Connector for LinkConnector {
                 }
             }
         })
+    }
+
+    fn admitted(&self) -> BoxFuture<'_, ()> {
+        let mut admitted = self.admitted.clone();
+        // A link that is gone has no stream either.
+        Box::pin(async move { drop(admitted.wait_for(|admitted| *admitted).await) })
     }
 }
 

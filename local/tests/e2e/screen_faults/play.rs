@@ -293,6 +293,7 @@ impl Play {
             timings: Timings::default(),
             state_dir: Some(rig.laptop().join("links").join(name)),
             network: link::NetworkWatch::On,
+            network: link::NetworkWatch::On,
         };
         AgentLink::from(Link::open(options, &self.scope))
     }

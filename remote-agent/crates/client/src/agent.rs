@@ -61,6 +61,15 @@ struct Inner {
     options: Options,
     event_streams: Arc<Semaphore>,
     life: Arc<Life>,
+    connector: Arc<dyn Connector>,
+}
+
+/// Whether a request waits until its connection is known to lead to the right agent.
+#[derive(Clone, Copy)]
+enum Admission {
+    Wait,
+    /// It only asks who is there.
+    Skip,
 }
 
 /// A request for the connection.
@@ -73,8 +82,9 @@ impl Agent {
     pub fn new(connector: impl Connector, options: Options, scope: &Scope) -> Self {
         let (wanted, requests) = mpsc::channel(16);
         let life = Arc::new(Life::new());
+        let connector: Arc<dyn Connector> = Arc::new(connector);
         let owner = Owner {
-            connector: Box::new(connector),
+            connector: Arc::clone(&connector),
             options: options.clone(),
             scope: scope.child("agent connection"),
             life: Arc::clone(&life),
@@ -86,6 +96,7 @@ impl Agent {
             options,
             event_streams,
             life,
+            connector,
         };
         Self {
             inner: Arc::new(inner),
@@ -97,7 +108,7 @@ impl Agent {
     /// # Errors
     /// [`Error::NoCommonVersion`], or as for every request.
     pub async fn hello(&self) -> Result<Hello, Error> {
-        check_versions(self.call(&hello_call()).await?)
+        check_versions(self.repeated(&hello_call(), Admission::Skip).await?)
     }
 
     /// Measures a round trip: one hello on the connection, within `deadline`, without a second attempt.
@@ -105,7 +116,7 @@ impl Agent {
     /// # Errors
     /// [`Error::Stalled`] when the deadline passes, or as for [`Agent::hello`].
     pub async fn ping(&self, deadline: Duration) -> Result<Duration, Error> {
-        let connection = self.connection();
+        let connection = self.dialled();
         let exchange = async {
             let connection = connection.await?;
             let start = stdx::clock::monotonic();
@@ -196,10 +207,18 @@ impl Agent {
 
     /// Sends a request that may be repeated, again after connection failures.
     pub(crate) async fn call<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
+        self.repeated(call, Admission::Wait).await
+    }
+
+    async fn repeated<T: DeserializeOwned>(&self, call: &Call, admission: Admission) -> Result<T, Error> {
         let mut delay = self.inner.options.retry_delay;
         let mut attempt = 1;
         loop {
-            let result = match self.connection().await {
+            let connection = match admission {
+                Admission::Wait => self.connection().await,
+                Admission::Skip => self.dialled().await,
+            };
+            let result = match connection {
                 Ok(connection) => call.once(&connection).await,
                 Err(error) => Err(error),
             };
@@ -215,8 +234,14 @@ impl Agent {
         }
     }
 
-    /// Gives a connection that was alive a moment ago, dialling when there is none.
+    /// Gives a connection over which requests may go, dialling when there is none. It was alive a moment ago.
     pub(crate) async fn connection(&self) -> Result<Connection, Error> {
+        let connection = self.dialled().await?;
+        self.inner.connector.admitted().await;
+        Ok(connection)
+    }
+
+    async fn dialled(&self) -> Result<Connection, Error> {
         let (reply, answer) = oneshot::channel();
         self.inner.wanted.send(reply).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
@@ -249,7 +274,7 @@ fn closed() -> Error {
 
 /// The owner of the connection.
 struct Owner {
-    connector: Box<dyn Connector>,
+    connector: Arc<dyn Connector>,
     options: Options,
     scope: Scope,
     life: Arc<Life>,

@@ -1,6 +1,6 @@
 //! Where bytes come from.
 
-use std::io;
+use std::{fmt, io};
 
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,6 +17,18 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 pub trait Connector: Send + Sync + 'static {
     /// Opens a byte stream whose other end speaks the protocol.
     fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn ByteStream>>>;
+
+    /// Waits until requests may go over the stream that was given last, or until it is cut. Only a hello does not wait
+    /// for it: whoever has to know who is there before anything acts asks for one first.
+    fn admitted(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl fmt::Debug for dyn Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
 }
 
 impl<F> Connector for F

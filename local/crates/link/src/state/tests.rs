@@ -10,7 +10,9 @@ fn lost() -> Error {
 }
 
 fn fatal() -> Error {
-    Error::new(Stage::Attaching, "box", ErrorKind::OtherMachine)
+    let refused = transport::ErrorKind::HostKeyChanged;
+    let error = transport::Error::new(refused, transport::Stage::Handshake, "box", "changed");
+    Error::new(Stage::Dialing, "box", ErrorKind::Ssh(error))
 }
 
 fn end(cause: Error, line: Line) -> Input {
@@ -35,7 +37,8 @@ fn end_after(lived: Duration) -> Input {
 }
 
 fn doing(stage: Stage, questions: u32) -> Input {
-    Input::Doing(Doing { stage, questions })
+    let doing = Doing::new(stage);
+    Input::Doing(Doing { questions, ..doing })
 }
 
 const RTT: Duration = Duration::from_millis(7);
@@ -76,8 +79,9 @@ const ATTACHED: Input = Input::Attached { rtt: RTT };
 
 #[test]
 fn the_way_to_a_live_link() {
-    use Effect::{Attempt, Prove};
-    use Input::{Retry, Woke};
+    use Effect::Attempt;
+    use Input::{Network, Retry, Woke};
+    let (slept, now) = (Effect::Prove(Doubt::Slept), Effect::Prove(Doubt::Now));
     check(&[
         (&[Retry], "connecting: resolve", &[Attempt]),
         (
@@ -114,9 +118,39 @@ fn the_way_to_a_live_link() {
         (
             &[Retry, ATTACHED, Woke, Retry],
             "live Good",
-            &[Attempt, Prove, Prove],
+            &[Attempt, slept, now],
+        ),
+        (
+            &[
+                Retry,
+                ATTACHED,
+                Network(NetworkChange::Moved),
+                Network(NetworkChange::Elsewhere),
+            ],
+            "live Good",
+            &[Attempt, now, now],
         ),
     ]);
+}
+
+#[test]
+fn who_has_answered_is_not_asked_again_because_the_network_changed() {
+    use Effect::{Abandon, Attempt, HangUp};
+    use Input::{Network, Retry, Woke};
+    let asked = [
+        Retry,
+        doing(Stage::Dialing, 1),
+        doing(Stage::Authenticating, 0),
+        Woke,
+        Network(NetworkChange::Moved),
+    ];
+    check(&[(&asked, "connecting: log in", &[Attempt])]);
+    // The next attempt has asked nobody yet.
+    let mut again = asked.to_vec();
+    again.extend([end(lost(), Line::Gone), Retry, Network(NetworkChange::Moved)]);
+    let (state, effects) = run(&again);
+    assert_eq!(state, "connecting: resolve");
+    assert_eq!(effects[effects.len() - 3..], [Abandon, HangUp, Attempt]);
 }
 
 #[test]
@@ -154,7 +188,7 @@ fn losses_waits_and_failures() {
 #[test]
 fn waking_up_and_stopping() {
     use Effect::{Abandon, Attempt, Disarm, HangUp};
-    use Input::{Retry, Stop, Timer, Woke};
+    use Input::{Network, Retry, Stop, Timer, Woke};
     let gone = || end(lost(), Line::Gone);
     check(&[
         (
@@ -166,6 +200,16 @@ fn waking_up_and_stopping() {
             &[Retry, Woke],
             "connecting: resolve",
             &[Attempt, Abandon, HangUp, Attempt],
+        ),
+        (
+            &[Retry, Network(NetworkChange::Elsewhere)],
+            "connecting: resolve",
+            &[Attempt],
+        ),
+        (
+            &[Retry, gone(), Network(NetworkChange::Elsewhere)],
+            "connecting: resolve",
+            &[Attempt, HangUp, FIRST, Disarm, Attempt],
         ),
         (&[Woke, Timer, Stop], "offline", &[]),
         (&[Retry, Stop, ATTACHED], "offline", &[Attempt, Abandon, HangUp]),
@@ -223,13 +267,150 @@ fn waits(inputs: &[Input]) -> Vec<Duration> {
 }
 
 #[test]
-fn waking_up_starts_the_schedule_anew() {
-    let mut inputs = vec![Input::Retry];
-    for _ in 0..6 {
-        inputs.extend([end(lost(), Line::Gone), Input::Timer]);
+fn waking_up_and_another_way_out_start_the_schedule_anew() {
+    let after = |change: Input| {
+        let mut inputs = vec![Input::Retry];
+        for _ in 0..6 {
+            inputs.extend([end(lost(), Line::Gone), Input::Timer]);
+        }
+        inputs.extend([end(lost(), Line::Gone), change, end(lost(), Line::Gone)]);
+        run(&inputs).0
+    };
+    assert_eq!(after(Input::Woke), "waiting 1");
+    assert_eq!(after(Input::Network(NetworkChange::Moved)), "waiting 1");
+    // A container that starts over and over must not make a host that is down be dialled ever faster.
+    assert_eq!(after(Input::Network(NetworkChange::Elsewhere)), "waiting 8");
+}
+
+#[test]
+fn a_host_that_had_no_patience_for_an_answer_is_not_dialled_again_by_itself() {
+    use Effect::{Attempt, HangUp};
+    let given_up = Input::Doing(Doing {
+        unanswered: true,
+        ..Doing::new(Stage::Authenticating)
+    });
+    let gone = || end(lost(), Line::Gone);
+    let asked = [Input::Retry, doing(Stage::Authenticating, 1), given_up, gone()];
+    check(&[(&asked, "failed", &[Attempt, HangUp])]);
+    let mut again = asked.to_vec();
+    again.extend([Input::Woke, Input::Network(NetworkChange::Moved), Input::Timer]);
+    assert_eq!(run(&again).0, "failed");
+    again.extend([Input::Retry, ATTACHED, gone()]);
+    assert_eq!(run(&again).0, "waiting 1");
+}
+
+/// The state of a machine, put there by the shortest way, and the names of what it may go to.
+fn states() -> Vec<(&'static str, Vec<Input>)> {
+    vec![
+        ("offline", vec![]),
+        ("connecting: resolve", vec![Input::Retry]),
+        (
+            "waiting for an answer",
+            vec![Input::Retry, doing(Stage::Dialing, 1)],
+        ),
+        ("live Good", vec![Input::Retry, ATTACHED]),
+        ("waiting 1", vec![Input::Retry, end(lost(), Line::Gone)]),
+        ("failed", vec![Input::Retry, end(fatal(), Line::Gone)]),
+    ]
+}
+
+/// Gives every kind of input with a name. A new kind does not compile until it has its row.
+fn inputs() -> Vec<(&'static str, Input)> {
+    let all = vec![
+        Input::Retry,
+        Input::Stop,
+        Input::Woke,
+        Input::Network(NetworkChange::Moved),
+        Input::Network(NetworkChange::Elsewhere),
+        doing(Stage::Probing, 0),
+        doing(Stage::Dialing, 1),
+        ATTACHED,
+        Input::Pong { rtt: RTT },
+        Input::Silence(Health::Stalled),
+        end(lost(), Line::Kept),
+        end(lost(), Line::Gone),
+        end(fatal(), Line::Kept),
+        Input::Timer,
+    ];
+    let name = |input: &Input| match input {
+        Input::Retry => "retry",
+        Input::Stop => "stop",
+        Input::Woke => "woke",
+        Input::Network(NetworkChange::Moved) => "moved",
+        Input::Network(NetworkChange::Elsewhere) => "elsewhere",
+        Input::Doing(Doing { questions: 0, .. }) => "doing",
+        Input::Doing(_) => "asks",
+        Input::Attached { .. } => "attached",
+        Input::Pong { .. } => "pong",
+        Input::Silence(_) => "silence",
+        Input::Ended(End { cause, .. }) if cause.needs_person(true) => "dies",
+        Input::Ended(End { line: Line::Kept, .. }) => "kept",
+        Input::Ended(_) => "gone",
+        Input::Timer => "timer",
+    };
+    all.into_iter().map(|input| (name(&input), input)).collect()
+}
+
+/// Every state with every input: where it leads and what is done. A pair that is not listed changes nothing.
+const TABLE: &str = "
+offline | retry | connecting: resolve | Attempt
+connecting: resolve | stop | offline | Abandon HangUp
+connecting: resolve | woke | connecting: resolve | Abandon HangUp Attempt
+connecting: resolve | moved | connecting: resolve | Abandon HangUp Attempt
+connecting: resolve | doing | connecting: probe |
+connecting: resolve | asks | waiting for an answer |
+connecting: resolve | attached | live Good |
+connecting: resolve | kept | waiting 1 | Arm(250ms)
+connecting: resolve | gone | waiting 1 | HangUp Arm(250ms)
+connecting: resolve | dies | failed | HangUp
+waiting for an answer | stop | offline | Abandon HangUp
+waiting for an answer | doing | connecting: probe |
+waiting for an answer | attached | live Good |
+waiting for an answer | kept | waiting 1 | Arm(250ms)
+waiting for an answer | gone | waiting 1 | HangUp Arm(250ms)
+waiting for an answer | dies | failed | HangUp
+live Good | retry | live Good | Prove(Now)
+live Good | stop | offline | HangUp
+live Good | woke | live Good | Prove(Slept)
+live Good | moved | live Good | Prove(Now)
+live Good | elsewhere | live Good | Prove(Now)
+live Good | silence | live Stalled |
+live Good | kept | waiting 1 | Arm(250ms)
+live Good | gone | waiting 1 | HangUp Arm(250ms)
+live Good | dies | failed | HangUp
+waiting 1 | retry | connecting: resolve | Disarm Attempt
+waiting 1 | stop | offline | Disarm HangUp
+waiting 1 | woke | connecting: resolve | Disarm Attempt
+waiting 1 | moved | connecting: resolve | Disarm Attempt
+waiting 1 | elsewhere | connecting: resolve | Disarm Attempt
+waiting 1 | timer | connecting: resolve | Attempt
+failed | retry | connecting: resolve | Attempt
+failed | stop | offline |
+";
+
+#[test]
+fn every_state_takes_every_input() {
+    let mut found = String::from("\n");
+    for (state, way) in states() {
+        for (input, what) in inputs() {
+            let before = way.len();
+            let effects_before = run(&way).1.len();
+            let mut inputs = way.clone();
+            inputs.push(what);
+            assert_eq!((run(&way).0.as_str(), inputs.len()), (state, before + 1));
+            let (next, effects) = run(&inputs);
+            let effects: Vec<_> = effects[effects_before..]
+                .iter()
+                .map(|effect| format!("{effect:?}"))
+                .collect();
+            if next != state || !effects.is_empty() {
+                let row = format!("{state} | {input} | {next} | {}", effects.join(" "));
+                found.push_str(row.trim_end());
+                found.push('\n');
+            }
+        }
     }
-    inputs.extend([end(lost(), Line::Gone), Input::Woke, end(lost(), Line::Gone)]);
-    assert_eq!(run(&inputs).0, "waiting 1");
+    assert_eq!(found, TABLE);
 }
 
 fn input() -> impl Strategy<Value = Input> {
@@ -237,6 +418,8 @@ fn input() -> impl Strategy<Value = Input> {
         Just(Input::Retry),
         Just(Input::Stop),
         Just(Input::Woke),
+        Just(Input::Network(NetworkChange::Moved)),
+        Just(Input::Network(NetworkChange::Elsewhere)),
         Just(Input::Timer),
         Just(Input::Attached { rtt: RTT }),
         Just(Input::Pong { rtt: RTT }),
@@ -284,7 +467,7 @@ impl World {
                 Effect::Abandon => self.attempt = false,
                 Effect::Arm(_) => self.timer = true,
                 Effect::Disarm => self.timer = false,
-                Effect::HangUp | Effect::Prove => {}
+                Effect::HangUp | Effect::Prove(_) => {}
             }
         }
     }

@@ -10,7 +10,9 @@ use std::{
 };
 
 use bootstrap::{ArtifactSource, Install, Target};
-use link::{Host, InstallOptions, Link, LinkOptions, LinkState, Patience, Prompter, Ready, Timings};
+use link::{
+    Host, InstallOptions, Link, LinkOptions, LinkState, NetworkWatch, Patience, Prompter, Ready, Timings,
+};
 use stdx::task::Scope;
 use transport::{
     ConnectOptions, DenyAll, Endpoint, Identity, Resolved, Source, Trust, UnknownKeys,
@@ -33,6 +35,7 @@ pub(crate) struct Bench {
     pub(crate) proxy: FaultProxy,
     pub(crate) server: Server,
     pub(crate) timings: Timings,
+    pub(crate) network: NetworkWatch,
     pub(crate) prompter: Arc<dyn Prompter>,
 }
 
@@ -94,6 +97,8 @@ impl Ground {
             daemon,
             server,
             timings: Timings::default(),
+            // Tests tell themselves; what else happens on this machine is none of their business.
+            network: NetworkWatch::Off,
             prompter: Arc::new(DenyAll),
             folder: self.folder,
         };
@@ -207,6 +212,7 @@ impl Bench {
             prompter: Arc::clone(&self.prompter),
             timings: self.timings,
             state_dir: Some(self.path("state")),
+            network: self.network,
         }
     }
 

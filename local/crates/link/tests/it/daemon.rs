@@ -35,6 +35,7 @@ struct Shared {
     hangs: watch::Sender<bool>,
     mute: watch::Sender<bool>,
     asked: watch::Sender<u64>,
+    paths: Mutex<Vec<String>>,
 }
 
 impl Daemon {
@@ -49,6 +50,7 @@ impl Daemon {
                 hangs: watch::Sender::new(false),
                 mute: watch::Sender::new(false),
                 asked: watch::Sender::new(0),
+                paths: Mutex::default(),
             }),
         };
         let (folder, shared, scope) = (
@@ -89,6 +91,13 @@ impl Daemon {
     /// How many requests came.
     pub(crate) fn asked(&self) -> u64 {
         *self.shared.asked.borrow()
+    }
+
+    /// What was asked for, beside the hello.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths = self.shared.paths.lock().unwrap().clone();
+        paths.retain(|path| path != "/v1/hello");
+        paths
     }
 
     /// The program that is put on the host.
@@ -190,8 +199,9 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>, scope: Scope) {
 }
 
 async fn serve(stream: UnixStream, shared: &Arc<Shared>) {
-    let answer = |_: Request<Incoming>| {
+    let answer = |request: Request<Incoming>| {
         let shared = Arc::clone(shared);
+        shared.paths.lock().unwrap().push(request.uri().path().to_owned());
         async move {
             shared.asked.send_modify(|count| *count += 1);
             let mut hangs = shared.hangs.subscribe();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use link::{Arrival, ErrorKind, Health, LinkState, Timings};
+use link::{Arrival, ErrorKind, Health, LinkState, NetworkChange, Timings};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -136,6 +136,65 @@ async fn after_a_wake_up_a_dead_connection_is_noticed_at_once() {
 }
 
 #[tokio::test]
+async fn an_agent_that_stands_still_does_not_condemn_its_host_when_the_network_changes() {
+    let mut bench = Bench::new().await;
+    bench.timings = Timings {
+        dead_after: Duration::from_secs(3600),
+        stalled_after: Duration::from_secs(3600),
+        wake_grace: Duration::from_millis(600),
+        ..short()
+    };
+    let (link, _) = bench.live().await;
+    bench.daemon.mute(true);
+    for change in [NetworkChange::Moved, NetworkChange::Elsewhere] {
+        link.network_changed(change);
+        // Longer than the grace: the stall shows only after it would have been over.
+        let before = link.connection().unwrap().bytes_received();
+        let answered = async {
+            while link.connection().unwrap().bytes_received() == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, answered).await.unwrap();
+    }
+    state(&link, "stall", |state| {
+        matches!(
+            state,
+            LinkState::Live {
+                health: Health::Stalled,
+                ..
+            }
+        )
+    })
+    .await;
+    assert_eq!(bench.proxy.connections(), 1, "the host answered");
+    bench.proxy.black_hole(true);
+    link.network_changed(NetworkChange::Moved);
+    state(&link, "loss", |state| !state.is_live()).await;
+}
+
+#[tokio::test]
+async fn a_process_that_got_no_processor_for_seconds_keeps_its_link() {
+    let mut bench = Bench::new().await;
+    bench.timings = short();
+    let (link, _) = bench.live().await;
+    let seen = record(&link, &bench.scope);
+    // Everything of this test runs on this thread, so nothing moves. Far longer than the silence that is allowed.
+    std::thread::sleep(Duration::from_secs(3));
+    let asked = bench.daemon.asked();
+    let answered = async {
+        while bench.daemon.asked() == asked {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, answered).await.unwrap();
+    link.agent().hello().await.unwrap();
+    assert_eq!(bench.proxy.connections(), 1);
+    let seen = seen.lock().unwrap();
+    assert!(seen.iter().all(LinkState::is_live), "{seen:?}");
+}
+
+#[tokio::test]
 async fn an_agent_that_hangs_is_shown_and_kept() {
     let mut bench = Bench::new().await;
     bench.timings = short();
@@ -213,12 +272,14 @@ async fn a_restarted_host_is_the_same_and_another_machine_is_not() {
     bench.proxy.cut();
     let failed = state(&link, "failure", |state| matches!(state, LinkState::Failed(_))).await;
     let cause = failed.cause().unwrap();
-    assert!(matches!(cause.kind(), ErrorKind::OtherMachine), "{cause}");
+    assert!(matches!(cause.kind(), ErrorKind::OtherMachine(_)), "{cause}");
     assert_eq!(
         cause.to_string(),
-        "attach on testhost: another machine or user than before answers under this name"
+        "attach on testhost: another machine or user answers under this name: it was machine machine, user 1000; now it \
+         is machine other, user 1000"
     );
-    assert!(cause.hint().is_some());
+    // What is open here is on the other one, so nobody is asked whether to go on.
+    assert!(cause.hint().unwrap().contains("try again to reach it"), "{cause}");
 }
 
 /// Sends a word through a forward to an echo and waits for it.

@@ -5,5 +5,8 @@ mod bench;
 mod connect;
 mod daemon;
 mod drops;
+mod factors;
 mod local;
+mod machines;
+mod network;
 mod refusals;
