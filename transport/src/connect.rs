@@ -12,12 +12,17 @@ use stdx::task::Scope;
 
 use crate::{
     ConnectOptions, Connection, Error, ErrorKind, HostKeyAnswer, HostKeyQuestion, Prompter, Resolved, Stage,
-    Took, UnknownKeys, auth,
+    Took, UnknownKeys,
+    announced::{self, Learning},
+    auth,
     connection::{Established, Handle},
     dial::{Dialed, dial},
-    handler::{ClientHandler, Reports},
-    host_key::{HostNames, KnownHost, Verdict},
-    known_hosts::{add_line, read_files},
+    handler::{ClientHandler, Presented, Reports},
+    host_key::{HostNames, KnownHost, Verdict, is_of, revoked},
+    known_hosts::{
+        own::{Change, Others, change},
+        read_files,
+    },
     wire::{Meter, Wire},
 };
 
@@ -32,18 +37,23 @@ pub(crate) async fn connect(
     prompter: &Arc<dyn Prompter>,
     scope: &Scope,
 ) -> Result<Connection, Error> {
-    let known = known_host(resolved, options).await?;
+    let known = Arc::new(known_host(resolved, options).await?);
     let mut accepted: Option<(PublicKey, HostKeyAnswer)> = None;
     loop {
         let begun = stdx::clock::monotonic();
         let dialed = dial(resolved, options, prompter, scope).await?;
         let connected = stdx::clock::monotonic();
         let accepted_key = accepted.as_ref().map(|(key, _)| key.clone());
-        match handshake(resolved, options, prompter, &known, accepted_key, dialed).await? {
+        let look = Look {
+            accepted: accepted_key,
+            ..Look::default()
+        };
+        match handshake(resolved, options, prompter, &known, look, dialed).await? {
             Shaken::Hands(mut open) => {
+                let mut remembered = false;
                 if let Some((key, HostKeyAnswer::Remember)) = &accepted {
                     // Written only now, when the host has proven that it owns the key.
-                    remember(options, &known, key, prompter).await;
+                    remembered = remember(options, &known, key, prompter).await;
                 }
                 let shaken = stdx::clock::monotonic();
                 let login = auth::login(&mut open.handle, &open.reports, resolved, options, prompter).await?;
@@ -63,30 +73,43 @@ pub(crate) async fn connect(
                     took,
                     via,
                 };
-                return Ok(Connection::supervise(established, resolved, options, scope));
+                let learning = learning(resolved, options, &known, &established.reports, remembered);
+                let connection = Connection::supervise(established, resolved, options, scope);
+                if let Some(learning) = learning {
+                    announced::start(&connection, learning);
+                }
+                return Ok(connection);
             }
             // The person is asked between two connections: the host's patience does not run out meanwhile.
             Shaken::Rejected(rejected) => {
-                let (key, verdict) = *rejected;
                 if accepted.is_some() {
-                    return Err(known.refusal(&key, &verdict));
+                    return Err(known.refusal(&rejected.key, &rejected.judged));
                 }
-                let answer = decide(resolved, &known, &key, &verdict, prompter).await?;
-                accepted = Some((key, answer));
+                let answer = decide(resolved, &known, &rejected, prompter).await?;
+                accepted = Some((rejected.key, answer));
             }
         }
     }
 }
 
-async fn known_host(resolved: &Resolved, options: &ConnectOptions) -> Result<KnownHost, Error> {
+/// Reads everything that is known about a host; nothing of it is kept from one connection to the next.
+pub(crate) async fn known_host(resolved: &Resolved, options: &ConnectOptions) -> Result<KnownHost, Error> {
     let mut files: Vec<PathBuf> = resolved.trust.known_hosts.clone();
     files.extend(options.known_hosts.clone());
-    let read = files.clone();
-    let entries = stdx::task::blocking(move || read_files(&read))
+    let (read, lists) = (files.clone(), resolved.trust.revoked.clone());
+    let unusable = |message| Error::new(ErrorKind::Config, Stage::Config, &resolved.alias, message);
+    let listed = stdx::task::blocking(move || read_files(&read))
         .await
         .map_err(|(file, error)| {
             let message = format!("could not read the known hosts in {}", file.display());
-            Error::new(ErrorKind::Config, Stage::Config, &resolved.alias, message).with_source(error)
+            unusable(message).with_source(error)
+        })?;
+    let revoked = stdx::task::blocking(move || revoked::read_files(&lists))
+        .await
+        .map_err(|error| {
+            unusable("the list of revoked host keys is of no use".to_owned())
+                .with_hint("correct the file, or RevokedHostKeys in the OpenSSH configuration")
+                .with_source(error)
         })?;
     let names = HostNames {
         typed: &resolved.alias,
@@ -94,16 +117,75 @@ async fn known_host(resolved: &Resolved, options: &ConnectOptions) -> Result<Kno
         port: resolved.endpoint.port,
         alias: resolved.trust.key_alias.as_deref(),
     };
-    Ok(KnownHost::find(&entries, &files, &names))
+    let found = KnownHost::find(&listed.entries, &files, &names);
+    Ok(found.with(&listed, revoked, options.known_hosts.clone()))
 }
 
-enum Shaken {
+fn learning(
+    resolved: &Resolved,
+    options: &ConnectOptions,
+    known: &Arc<KnownHost>,
+    reports: &Reports,
+    remembered: bool,
+) -> Option<Learning> {
+    if resolved.trust.learn_announced == Some(false) {
+        return None;
+    }
+    let has_alias = resolved.trust.key_alias.is_some();
+    Learning::new(
+        options.known_hosts.clone()?,
+        known,
+        reports.presented()?,
+        remembered,
+        has_alias,
+    )
+}
+
+/// What a key exchange is for.
+#[derive(Default)]
+pub(crate) struct Look {
+    /// The key that the host has to present, which somebody accepted.
+    pub(crate) accepted: Option<PublicKey>,
+    /// Nothing but the key is wanted: the connection ends before the login.
+    pub(crate) only: Option<Wanted>,
+}
+
+/// Which key is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The one that a connection would be given.
+    Usual,
+    /// One of this kind.
+    Kind(Kind),
+}
+
+/// A kind of host keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ed25519,
+    Ecdsa,
+    Rsa,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 3] = [Self::Ed25519, Self::Ecdsa, Self::Rsa];
+
+    pub(crate) fn has(self, algorithm: &Algorithm) -> bool {
+        match self {
+            Self::Ed25519 => *algorithm == Algorithm::Ed25519,
+            Self::Ecdsa => matches!(algorithm, Algorithm::Ecdsa { .. }),
+            Self::Rsa => matches!(algorithm, Algorithm::Rsa { .. }),
+        }
+    }
+}
+
+pub(crate) enum Shaken {
     Hands(Box<Open>),
-    Rejected(Box<(PublicKey, Verdict)>),
+    Rejected(Box<Presented>),
 }
 
 /// A session whose host key is accepted and that nobody is logged in to.
-struct Open {
+pub(crate) struct Open {
     handle: Handle,
     reports: Arc<Reports>,
     guard: CutOnDrop,
@@ -127,35 +209,27 @@ impl Drop for CutOnDrop {
     }
 }
 
-async fn handshake(
+pub(crate) async fn handshake(
     resolved: &Resolved,
     options: &ConnectOptions,
     prompter: &Arc<dyn Prompter>,
-    known: &KnownHost,
-    accepted: Option<PublicKey>,
+    known: &Arc<KnownHost>,
+    look: Look,
     dialed: Dialed,
 ) -> Result<Shaken, Error> {
     let Dialed { stream, via, notes } = dialed;
     let meter = Meter::default();
     let guard = CutOnDrop(meter.clone(), true);
     let reports = Reports::new(&resolved.alias);
-    let algorithms = match &accepted {
-        // The host must present the accepted key, so only its algorithms are asked for.
-        Some(key) => known
-            .algorithms()
-            .into_iter()
-            .filter(|offered| same_algorithm(offered, &key.algorithm()))
-            .collect(),
-        None => known.algorithms(),
-    };
+    let config = Arc::new(config(known, &look));
     let handler = ClientHandler {
         reports: Arc::clone(&reports),
-        known: known.clone(),
-        accepted,
+        known: Arc::clone(known),
+        only_look: look.only.is_some(),
+        accepted: look.accepted,
         prompter: Arc::clone(prompter),
     };
-    let shaking =
-        russh::client::connect_stream(Arc::new(config(algorithms)), Wire::new(stream, &meter), handler);
+    let shaking = russh::client::connect_stream(config, Wire::new(stream, &meter), handler);
     let cause = match tokio::time::timeout(options.deadlines.handshake, shaking).await {
         Ok(Ok(handle)) => {
             return Ok(Shaken::Hands(Box::new(Open {
@@ -168,7 +242,7 @@ async fn handshake(
         Ok(Err(cause)) => Some(cause),
         Err(_) => None,
     };
-    if let Some(rejected) = reports.take_rejected_key() {
+    if let Some(rejected) = reports.presented().filter(|presented| presented.refused) {
         return Ok(Shaken::Rejected(Box::new(rejected)));
     }
     let words = notes
@@ -209,18 +283,28 @@ fn describe(cause: &russh::Error, error: impl Fn(ErrorKind, String) -> Error) ->
     }
 }
 
-fn same_algorithm(offered: &Algorithm, key: &Algorithm) -> bool {
-    matches!((offered, key), (Algorithm::Rsa { .. }, Algorithm::Rsa { .. })) || offered == key
+/// Gives the algorithms of plain keys and of certificates to ask for.
+fn host_key_algorithms(known: &KnownHost, look: &Look) -> (Vec<Algorithm>, Vec<Algorithm>) {
+    let mut plain = known.algorithms();
+    match (&look.accepted, look.only) {
+        // The host must present the accepted key, so only its algorithms are asked for.
+        (Some(key), _) => plain.retain(|offered| is_of(key, offered)),
+        (None, Some(Wanted::Kind(kind))) => plain.retain(|offered| kind.has(offered)),
+        (None, _) => return (plain, known.certificate_algorithms()),
+    }
+    (plain, Vec::new())
 }
 
-fn config(host_key_algorithms: Vec<Algorithm>) -> Config {
+fn config(known: &KnownHost, look: &Look) -> Config {
+    let (plain, certificates) = host_key_algorithms(known, look);
     Config {
         window_size: WINDOW,
         maximum_packet_size: PACKET,
         channel_buffer_size: CHANNEL_BUFFER,
         nodelay: true,
         preferred: Preferred {
-            key: Cow::Owned(host_key_algorithms),
+            key: Cow::Owned(plain),
+            host_key_certificates: Cow::Owned(certificates),
             // AES-GCM was 1.5 times as fast as ChaCha20 here.
             cipher: Cow::Borrowed(&[
                 cipher::AES_256_GCM,
@@ -242,20 +326,25 @@ fn config(host_key_algorithms: Vec<Algorithm>) -> Config {
 async fn decide(
     resolved: &Resolved,
     known: &KnownHost,
-    key: &PublicKey,
-    verdict: &Verdict,
+    rejected: &Presented,
     prompter: &Arc<dyn Prompter>,
 ) -> Result<HostKeyAnswer, Error> {
-    let known_otherwise = match verdict {
+    let Presented { key, judged, .. } = rejected;
+    let known_otherwise = match &judged.verdict {
         Verdict::Unknown => Vec::new(),
         Verdict::KnownOtherwise(lines) => lines.clone(),
-        Verdict::Known | Verdict::Revoked(_) | Verdict::Changed(_) => return Err(known.refusal(key, verdict)),
+        Verdict::Known | Verdict::Certified(_) | Verdict::Revoked(_) | Verdict::Changed(_) => {
+            return Err(known.refusal(key, judged));
+        }
     };
     match resolved.trust.unknown_keys {
-        UnknownKeys::Refuse => return Err(known.refusal(key, verdict)),
+        UnknownKeys::Refuse => return Err(known.refusal(key, judged)),
         UnknownKeys::Accept if known_otherwise.is_empty() => return Ok(HostKeyAnswer::Remember),
-        UnknownKeys::Accept => return Err(known.refusal(key, verdict)),
+        UnknownKeys::Accept => return Err(known.refusal(key, judged)),
         UnknownKeys::Ask => {}
+    }
+    if let Some(why) = &judged.certificate {
+        prompter.notice(&format!("{}: {why}", resolved.alias));
     }
     let question = HostKeyQuestion {
         host: resolved.alias.clone(),
@@ -265,26 +354,39 @@ async fn decide(
         known_otherwise,
     };
     match prompter.host_key(&question).await {
-        HostKeyAnswer::Refuse => Err(known.refusal(key, verdict)),
+        HostKeyAnswer::Refuse => Err(known.refusal(key, judged)),
         answer => Ok(answer),
     }
 }
 
-/// Writes an accepted key to our own file. Failing to is told, not fatal: the person did accept the key.
+/// Writes an accepted key to our own file and says whether it is there. Failing to is told, not fatal: the person did
+/// accept the key.
 async fn remember(
     options: &ConnectOptions,
-    known: &KnownHost,
+    known: &Arc<KnownHost>,
     key: &PublicKey,
     prompter: &Arc<dyn Prompter>,
-) {
+) -> bool {
     let Some(file) = options.known_hosts.clone() else {
-        return;
+        return false;
     };
-    let (listed_as, key, path) = (known.listed_as().to_owned(), key.clone(), file.clone());
-    if let Err(error) = stdx::task::blocking(move || add_line(&path, &listed_as, &key)).await {
-        prompter.notice(&format!(
-            "could not write the accepted host key to {}: {error}",
-            file.display()
-        ));
+    let (known, key, path) = (Arc::clone(known), key.clone(), file.clone());
+    let written = stdx::task::blocking(move || {
+        let wanted = Change {
+            listed_as: known.listed_as(),
+            add: &[key],
+            others: Others::Stay,
+        };
+        change(&path, &wanted)
+    });
+    match written.await {
+        Ok(_) => true,
+        Err(error) => {
+            prompter.notice(&format!(
+                "could not write the accepted host key to {}: {error}",
+                file.display()
+            ));
+            false
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! One supervised SSH connection and the channels on it.
 
+mod announced;
+
 use std::{
     path::PathBuf,
     sync::{Arc, Weak},
@@ -18,6 +20,8 @@ use crate::{
     keepalive::{Liveness, Verdict},
     wire::Meter,
 };
+
+pub(crate) use announced::WeakConnection;
 
 pub(crate) type Handle = client::Handle<ClientHandler>;
 
@@ -273,7 +277,7 @@ impl Connection {
             ..Default::default()
         };
         let fail =
-            |message: &str| Error::new(ErrorKind::ChannelRefused, Stage::Channel, self.host(), message);
+            |message: &str| Error::new(ErrorKind::ChannelRefused, Stage::Session, self.host(), message);
         match tokio::time::timeout(
             self.0.limits.channel,
             SftpSession::new_with_config(stream, config),

@@ -11,8 +11,17 @@ use tokio::sync::watch;
 
 use crate::{
     Error, ErrorKind, Prompter, Stage,
-    host_key::{KnownHost, Verdict},
+    host_key::{Judged, KnownHost, Verdict},
 };
+
+/// The key a host presented, and what was found about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Presented {
+    pub(crate) key: PublicKey,
+    pub(crate) judged: Judged,
+    /// Whether the session was ended because of it.
+    pub(crate) refused: bool,
+}
 
 /// What handler and connection share.
 #[derive(Debug)]
@@ -20,7 +29,8 @@ pub(crate) struct Reports {
     host: String,
     closed: watch::Sender<Option<Error>>,
     refusal: Mutex<Option<String>>,
-    rejected_key: Mutex<Option<(PublicKey, Verdict)>>,
+    presented: Mutex<Option<Presented>>,
+    announced: watch::Sender<Option<Vec<PublicKey>>>,
 }
 
 impl Reports {
@@ -29,7 +39,8 @@ impl Reports {
             host: host.to_owned(),
             closed: watch::Sender::new(None),
             refusal: Mutex::new(None),
-            rejected_key: Mutex::new(None),
+            presented: Mutex::new(None),
+            announced: watch::Sender::new(None),
         })
     }
 
@@ -53,12 +64,17 @@ impl Reports {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Takes the host key that was not accepted.
-    pub(crate) fn take_rejected_key(&self) -> Option<(PublicKey, Verdict)> {
-        self.rejected_key
+    /// Gives the host key, once the key exchange proved that the host owns it.
+    pub(crate) fn presented(&self) -> Option<Presented> {
+        self.presented
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .take()
+            .clone()
+    }
+
+    /// Gives the host keys that the host announces after the login (hostkeys-00@openssh.com), once it does.
+    pub(crate) fn announced(&self) -> watch::Receiver<Option<Vec<PublicKey>>> {
+        self.announced.subscribe()
     }
 
     fn lost(&self, message: impl Into<String>) -> Error {
@@ -69,7 +85,9 @@ impl Reports {
 /// The callbacks of one session.
 pub(crate) struct ClientHandler {
     pub(crate) reports: Arc<Reports>,
-    pub(crate) known: KnownHost,
+    pub(crate) known: Arc<KnownHost>,
+    /// Whether this session is only to see the key.
+    pub(crate) only_look: bool,
     /// A key that a person (or the policy for new hosts) accepted before this session was opened.
     pub(crate) accepted: Option<PublicKey>,
     pub(crate) prompter: Arc<dyn Prompter>,
@@ -86,28 +104,53 @@ impl client::Handler for ClientHandler {
     type Error = russh::Error;
 
     async fn check_server_key(&mut self, presented: &PublicKeyOrCertificate) -> Result<bool, russh::Error> {
-        // Certificates are not offered, so a host that presents one breaks the protocol.
-        let PublicKeyOrCertificate::PublicKey { key, .. } = presented else {
-            return Ok(false);
+        let (key, judged) = match presented {
+            PublicKeyOrCertificate::PublicKey { key, .. } => {
+                let verdict = self.known.judge(key);
+                let certificate = None;
+                (key.clone(), Judged { verdict, certificate })
+            }
+            PublicKeyOrCertificate::Certificate(certificate) => {
+                let now = stdx::clock::unix_millis() / 1000;
+                let judged = self.known.judge_certificate(certificate, now);
+                (presented.public_key(), judged)
+            }
         };
-        let verdict = self.known.judge(key);
-        let accepted = self
-            .accepted
-            .as_ref()
-            .is_some_and(|accepted| accepted.key_data() == key.key_data());
-        let trusted = match verdict {
-            Verdict::Known => true,
-            Verdict::Unknown | Verdict::KnownOtherwise(_) => accepted,
+        let is_accepted = || {
+            let accepted = self.accepted.as_ref();
+            accepted.is_some_and(|accepted| accepted.key_data() == key.key_data())
+        };
+        let trusted = match judged.verdict {
+            Verdict::Known | Verdict::Certified(_) => true,
+            Verdict::Unknown | Verdict::KnownOtherwise(_) => is_accepted(),
             Verdict::Revoked(_) | Verdict::Changed(_) => false,
         };
-        if !trusted {
-            *self
-                .reports
-                .rejected_key
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some((key.clone(), verdict));
-        }
-        Ok(trusted)
+        *self
+            .reports
+            .presented
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Presented {
+            key,
+            judged,
+            refused: !trusted || self.only_look,
+        });
+        Ok(trusted && !self.only_look)
+    }
+
+    async fn openssh_ext_host_keys_announced(
+        &mut self,
+        keys: Vec<PublicKey>,
+        _session: &mut client::Session,
+    ) -> Result<(), russh::Error> {
+        // Only the first announcement counts, and proving waits for an answer, which must not be done here.
+        self.reports.announced.send_if_modified(|announced| {
+            let first = announced.is_none();
+            if first {
+                *announced = Some(keys);
+            }
+            first
+        });
+        Ok(())
     }
 
     async fn auth_banner(

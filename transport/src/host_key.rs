@@ -1,12 +1,15 @@
 //! The decision about the key a host presents (pure), and the order in which key algorithms are asked for.
 
-use std::path::PathBuf;
+mod certificate;
+mod refusal;
+pub(crate) mod revoked;
+
+use std::path::{Path, PathBuf};
 
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKey};
 
 use crate::{
-    Error, ErrorKind, Stage,
-    known_hosts::{Entry, Marker, hosts_match, listed_name},
+    known_hosts::{Entry, Foreign, Listed, Marker, hosts_match, listed_name},
     prompter::KnownKey,
 };
 
@@ -18,9 +21,18 @@ pub struct KnownHost {
     listed_as: String,
     /// The name without its port: OpenSSH accepts a match of it, but nothing else follows from it.
     without_port: Option<String>,
+    /// The name that a certificate has to be made for.
+    principal: String,
     entries: Vec<Entry>,
+    foreign: Vec<Foreign>,
+    /// Keys that the files of `RevokedHostKeys` list.
+    revoked: Vec<Entry>,
     /// The files that were read, for messages.
     files: Vec<PathBuf>,
+    /// Our own file, whose algorithms are asked for before those of others.
+    own: Option<PathBuf>,
+    /// Lines that were not understood, in all files.
+    broken: usize,
 }
 
 /// What the known-hosts files say about a key.
@@ -28,14 +40,25 @@ pub struct KnownHost {
 pub enum Verdict {
     /// Listed for this host.
     Known,
-    /// Marked as revoked.
+    /// Certified by an authority that is listed for this host: its line.
+    Certified(KnownKey),
+    /// Marked as revoked, or the authority that signed it is.
     Revoked(KnownKey),
-    /// The host is listed with another key of the same algorithm.
-    Changed(KnownKey),
+    /// The host is listed with other keys of the same algorithm.
+    Changed(Vec<KnownKey>),
     /// The host is listed, but only with keys of other algorithms.
     KnownOtherwise(Vec<KnownKey>),
     /// The host is not listed.
     Unknown,
+}
+
+/// A verdict, and why a certificate did not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// The verdict; about the plain key, where the certificate does not count.
+    pub verdict: Verdict,
+    /// Why a certificate did not count.
+    pub certificate: Option<String>,
 }
 
 impl KnownHost {
@@ -50,20 +73,48 @@ impl KnownHost {
                 Some(listed_name(host.name, 22)),
             ),
         };
-        let names = |entry: &&Entry| {
-            hosts_match(&entry.hosts, &listed_as)
-                || without_port
-                    .as_deref()
-                    .is_some_and(|name| hosts_match(&entry.hosts, name))
-        };
-        let entries = entries.iter().filter(names).cloned().collect();
-        Self {
+        let mut found = Self {
             host: host.typed.to_owned(),
             listed_as,
             without_port,
-            entries,
+            principal: host
+                .alias
+                .map_or_else(|| host.name.to_ascii_lowercase(), str::to_owned),
+            entries: Vec::new(),
+            foreign: Vec::new(),
+            revoked: Vec::new(),
             files: files.to_vec(),
-        }
+            own: None,
+            broken: 0,
+        };
+        found.entries = entries
+            .iter()
+            .filter(|entry| found.is_named(&entry.hosts))
+            .cloned()
+            .collect();
+        found
+    }
+
+    /// Adds what else the files say: keys that cannot be used here, revoked keys, and which file is ours.
+    pub(crate) fn with(mut self, listed: &Listed, revoked: Vec<Entry>, own: Option<PathBuf>) -> Self {
+        self.foreign = listed
+            .foreign
+            .iter()
+            .filter(|line| hosts_match(&line.hosts, &self.listed_as))
+            .cloned()
+            .collect();
+        self.broken = listed.broken.len();
+        self.revoked = revoked;
+        self.own = own;
+        self
+    }
+
+    fn is_named(&self, hosts: &str) -> bool {
+        hosts_match(hosts, &self.listed_as)
+            || self
+                .without_port
+                .as_deref()
+                .is_some_and(|name| hosts_match(hosts, name))
     }
 
     /// Gives the name under which a new key is written.
@@ -72,53 +123,96 @@ impl KnownHost {
         &self.listed_as
     }
 
+    /// Gives the number of lines in all files that were not understood.
+    #[must_use]
+    pub fn broken_lines(&self) -> usize {
+        self.broken
+    }
+
+    /// Gives the lines that list plain keys for the host, and those of its authorities.
+    #[must_use]
+    pub fn lines(&self) -> (Vec<KnownKey>, Vec<KnownKey>) {
+        let plain = self.plain(&self.listed_as).into_iter().map(shown);
+        let foreign = self.foreign.iter().map(|line| line.key.clone());
+        let authorities = self.marked(Marker::CertAuthority).map(shown);
+        (plain.chain(foreign).collect(), authorities.collect())
+    }
+
     /// Judges a key. Only an exact hit is [`Verdict::Known`]; authority lines never are.
     #[must_use]
     pub fn judge(&self, key: &PublicKey) -> Verdict {
-        let same = |entry: &&Entry| entry.key.key_data() == key.key_data();
-        if let Some(revoked) = self
-            .entries
-            .iter()
-            .filter(|entry| entry.marker == Marker::Revoked)
-            .find(same)
-        {
-            return Verdict::Revoked(shown(revoked));
+        if let Some(line) = self.revocation(key) {
+            return Verdict::Revoked(shown(line));
         }
         let by_name = self.plain(&self.listed_as);
-        if by_name.iter().copied().any(|entry| same(&entry)) {
+        if by_name.iter().any(|entry| is_same(entry, key)) {
             return Verdict::Known;
         }
         let algorithm = key.algorithm();
-        if let Some(other) = by_name.iter().find(|entry| entry.key.algorithm() == algorithm) {
-            return Verdict::Changed(shown(other));
+        let (same, others): (Vec<_>, Vec<_>) = by_name
+            .into_iter()
+            .partition(|entry| entry.key.algorithm() == algorithm);
+        if !same.is_empty() {
+            return Verdict::Changed(same.into_iter().map(shown).collect());
         }
-        if !by_name.is_empty() {
-            return Verdict::KnownOtherwise(by_name.into_iter().map(shown).collect());
+        let others: Vec<_> = others
+            .into_iter()
+            .map(shown)
+            .chain(self.foreign.iter().map(|line| line.key.clone()))
+            .collect();
+        if !others.is_empty() {
+            return Verdict::KnownOtherwise(others);
         }
         match &self.without_port {
-            Some(name) if self.plain(name).iter().copied().any(|entry| same(&entry)) => Verdict::Known,
+            Some(name) if self.plain(name).iter().any(|entry| is_same(entry, key)) => Verdict::Known,
             _ => Verdict::Unknown,
         }
     }
 
-    /// Gives the host-key algorithms to offer: those already known for the host first. SHA-1 is never among them.
+    /// Says whether a line lists this key for exactly this host: not by a pattern, nor under its name without the port.
+    /// Lines below `/etc` do not count, since the administrator looks after them.
+    pub(crate) fn lists_exactly(&self, key: &PublicKey) -> bool {
+        self.entries.iter().any(|entry| {
+            entry.marker == Marker::Plain
+                && is_same(entry, key)
+                && entry.names_exactly(&self.listed_as)
+                && !entry.file.starts_with("/etc")
+        })
+    }
+
+    /// Says whether an authority is listed for the host.
+    #[must_use]
+    pub fn has_authority(&self) -> bool {
+        self.marked(Marker::CertAuthority).next().is_some()
+    }
+
+    /// Gives the host-key algorithms to offer: those listed in our own file first, then those known from other files.
+    /// SHA-1 is never among them.
     #[must_use]
     pub fn algorithms(&self) -> Vec<Algorithm> {
         let mut known = self.plain(&self.listed_as);
         if let (true, Some(name)) = (known.is_empty(), &self.without_port) {
             known = self.plain(name);
         }
-        let is_known = |algorithm: &Algorithm| {
-            known
-                .iter()
-                .any(|entry| match (entry.key.algorithm(), algorithm) {
-                    (Algorithm::Rsa { .. }, Algorithm::Rsa { .. }) => true,
-                    (known, offered) => known == *offered,
-                })
+        let is_ours = |file: &Path| self.own.as_deref() == Some(file);
+        let rank = |offered: &Algorithm| {
+            let lines = known.iter().filter(|entry| is_of(&entry.key, offered));
+            let ranks = lines.map(|entry| if is_ours(&entry.file) { 0 } else { 1 });
+            ranks.min().unwrap_or(2)
         };
-        let (mut first, rest): (Vec<_>, Vec<_>) = offered().into_iter().partition(is_known);
-        first.extend(rest);
-        first
+        let mut algorithms = offered();
+        algorithms.sort_by_key(rank);
+        algorithms
+    }
+
+    /// Gives the algorithms of host certificates to offer: all, where an authority is listed, as OpenSSH does.
+    #[must_use]
+    pub fn certificate_algorithms(&self) -> Vec<Algorithm> {
+        if self.has_authority() {
+            offered()
+        } else {
+            Vec::new()
+        }
     }
 
     fn plain(&self, name: &str) -> Vec<&Entry> {
@@ -128,42 +222,14 @@ impl KnownHost {
             .collect()
     }
 
-    /// Turns a verdict that forbids the connection into its error.
-    pub(crate) fn refusal(&self, key: &PublicKey, verdict: &Verdict) -> Error {
-        let presented = format!("{} {}", key.algorithm(), key.fingerprint(HashAlg::Sha256));
-        let error = |kind, message| Error::new(kind, Stage::Handshake, &self.host, message);
-        match verdict {
-            Verdict::Revoked(line) => error(
-                ErrorKind::HostKeyRevoked,
-                format!("the host presents {presented}, which is marked as revoked in {}", place(line)),
-            )
-            .with_hint("do not connect; ask the host's administrator for its new key"),
-            Verdict::Changed(line) => error(
-                ErrorKind::HostKeyChanged,
-                format!("the host key changed: {} lists {} {}, but the host presents {presented}", place(line), line.algorithm, line.fingerprint),
-            )
-            .with_hint(format!(
-                "somebody may be reading along; if the host's administrator confirms the new key, remove line {} of {}",
-                line.line,
-                line.file.display()
-            )),
-            Verdict::KnownOtherwise(lines) => {
-                let known: Vec<_> = lines.iter().map(|line| format!("{} in {}", line.algorithm, place(line))).collect();
-                error(
-                    ErrorKind::HostKeyUnknown,
-                    format!("the host is known by another algorithm ({}), but presents {presented}", known.join(", ")),
-                )
-                .with_hint("compare the fingerprint with the host's administrator before trusting the new key")
-            }
-            Verdict::Unknown | Verdict::Known => {
-                let files: Vec<_> = self.files.iter().map(|file| file.display().to_string()).collect();
-                error(
-                    ErrorKind::HostKeyUnknown,
-                    format!("nobody vouched for the host key {presented} ({} is not listed in {})", self.listed_as, files.join(", ")),
-                )
-                .with_hint("connect once with a person to confirm the fingerprint, or add the key to a known-hosts file")
-            }
-        }
+    fn marked(&self, marker: Marker) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.marker == marker)
+    }
+
+    fn revocation(&self, key: &PublicKey) -> Option<&Entry> {
+        self.marked(Marker::Revoked)
+            .chain(&self.revoked)
+            .find(|entry| is_same(entry, key))
     }
 }
 
@@ -180,6 +246,23 @@ pub struct HostNames<'a> {
     pub alias: Option<&'a str>,
 }
 
+fn is_same(entry: &Entry, key: &PublicKey) -> bool {
+    entry.key.key_data() == key.key_data()
+}
+
+/// Says whether a key is asked for by an algorithm; RSA has several.
+pub(crate) fn is_of(key: &PublicKey, offered: &Algorithm) -> bool {
+    match (key.algorithm(), offered) {
+        (Algorithm::Rsa { .. }, Algorithm::Rsa { .. }) => true,
+        (algorithm, offered) => algorithm == *offered,
+    }
+}
+
+/// Says whether keys of this kind are ever asked for.
+pub(crate) fn is_offered(key: &PublicKey) -> bool {
+    offered().iter().any(|offered| is_of(key, offered))
+}
+
 fn shown(entry: &Entry) -> KnownKey {
     KnownKey {
         algorithm: entry.key.algorithm().to_string(),
@@ -187,10 +270,6 @@ fn shown(entry: &Entry) -> KnownKey {
         file: entry.file.clone(),
         line: entry.line,
     }
-}
-
-fn place(line: &KnownKey) -> String {
-    format!("{} line {}", line.file.display(), line.line)
 }
 
 /// RFC 8332 names for RSA; plain `ssh-rsa` signs with SHA-1 and is left out.
@@ -216,88 +295,4 @@ fn offered() -> Vec<Algorithm> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::known_hosts::parse;
-
-    const A: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ";
-    const B: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
-    const P256: &str = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBHwf2HMM5TRXvo2SQJjsNkiDD5KqiiNjrGVv3UUh+mMT5RHxiRtOnlqvjhQtBq0VpmpCV/PwUdhOig4vkbqAcEc=";
-
-    fn host(text: &str, port: u16) -> KnownHost {
-        let names = HostNames {
-            typed: "h",
-            name: "H",
-            port,
-            alias: None,
-        };
-        KnownHost::find(&parse(text, Path::new("kh")), &["kh".into()], &names)
-    }
-
-    fn judge(text: &str, port: u16, key: &str) -> Verdict {
-        host(text, port).judge(&PublicKey::from_openssh(key).unwrap())
-    }
-
-    #[test]
-    fn the_exact_key_is_known() {
-        assert_eq!(judge(&format!("h {A}\n"), 22, A), Verdict::Known);
-        assert_eq!(judge(&format!("h {B}\nh {A}\n"), 22, A), Verdict::Known);
-        assert_eq!(judge("", 22, A), Verdict::Unknown);
-    }
-
-    #[test]
-    fn another_key_is_changed_and_names_the_line() {
-        let Verdict::Changed(line) = judge(&format!("\nh {B}\n"), 22, A) else {
-            panic!("not changed")
-        };
-        assert_eq!((line.line, line.algorithm.as_str()), (2, "ssh-ed25519"));
-    }
-
-    #[test]
-    fn the_port_qualified_line_decides() {
-        assert_eq!(judge(&format!("h {B}\n[h]:2222 {A}\n"), 2222, A), Verdict::Known);
-        assert!(matches!(
-            judge(&format!("h {A}\n[h]:2222 {B}\n"), 2222, A),
-            Verdict::Changed(_)
-        ));
-        assert_eq!(judge(&format!("h {A}\n"), 2222, A), Verdict::Known);
-        assert_eq!(judge(&format!("h {B}\n"), 2222, A), Verdict::Unknown);
-    }
-
-    #[test]
-    fn revoked_beats_known_and_authorities_never_match() {
-        assert!(matches!(
-            judge(&format!("h {A}\n@revoked * {A}\n"), 22, A),
-            Verdict::Revoked(_)
-        ));
-        assert_eq!(
-            judge(&format!("@cert-authority h {A}\n"), 22, A),
-            Verdict::Unknown
-        );
-        assert!(matches!(
-            judge(&format!("@cert-authority h {A}\nh {B}\n"), 22, A),
-            Verdict::Changed(_)
-        ));
-    }
-
-    #[test]
-    fn another_algorithm_is_its_own_case() {
-        assert!(
-            matches!(judge(&format!("h {P256}\n"), 22, A), Verdict::KnownOtherwise(lines) if lines.len() == 1)
-        );
-        assert!(matches!(
-            judge(&format!("h {P256}\nh {B}\n"), 22, A),
-            Verdict::Changed(_)
-        ));
-        let first = host(&format!("h {P256}\n"), 22).algorithms().remove(0);
-        assert_eq!(
-            first,
-            Algorithm::Ecdsa {
-                curve: EcdsaCurve::NistP256
-            }
-        );
-        assert!(!host("", 22).algorithms().contains(&Algorithm::Rsa { hash: None }));
-    }
-}
+mod tests;

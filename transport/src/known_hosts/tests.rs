@@ -41,18 +41,41 @@ fn reads_markers_and_skips_bad_lines() {
 }
 
 #[test]
-fn adds_a_line_after_an_unfinished_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("new/known_hosts");
-    let key = PublicKey::from_openssh(KEY).unwrap();
-    add_line(&file, "a", &key).unwrap();
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("a {KEY}\n"));
-    std::fs::write(&file, "unfinished").unwrap();
-    add_line(&file, "[b]:22022", &key).unwrap();
-    assert_eq!(
-        std::fs::read_to_string(&file).unwrap(),
-        format!("unfinished\n[b]:22022 {KEY}\n")
+fn tells_foreign_lines_from_broken_ones() {
+    let blob = |name: &str, rest: &[u8]| {
+        let length = u32::try_from(name.len()).unwrap().to_be_bytes();
+        BASE64.encode([&length, name.as_bytes(), rest].concat())
+    };
+    let odd = blob("ssh-odd@example", &[0, 0, 0, 1, 7, 9, 9]);
+    let text = format!(
+        "a ssh-odd@example {odd}\r\na other {odd}\nb ssh-ed25519 {}\nc 1024 35 123\n@x y {KEY}\nd\n",
+        blob("ssh-ed25519", &[0, 0, 0, 1, 7])
     );
+    let mut listed = Listed::default();
+    listed.add(&text, Path::new("f"));
+    assert!(listed.entries.is_empty(), "{listed:?}");
+    let [one] = listed.foreign.as_slice() else {
+        panic!("{listed:?}")
+    };
+    assert_eq!((one.hosts.as_str(), one.key.line), ("a", 1));
+    assert_eq!(one.key.algorithm, "ssh-odd@example");
+    assert!(one.key.fingerprint.starts_with("SHA256:"), "{one:?}");
+    let broken: Vec<_> = listed.broken.iter().map(|(_, line)| *line).collect();
+    assert_eq!(broken, [2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn nested_certificates_are_not_followed() {
+    let name = "ssh-ed25519-cert-v01@openssh.com";
+    let part = [
+        u32::try_from(name.len()).unwrap().to_be_bytes().as_slice(),
+        name.as_bytes(),
+    ]
+    .concat();
+    let line = format!("h {name} {}\n", BASE64.encode(part.repeat(200_000)));
+    let mut listed = Listed::default();
+    listed.add(&line, Path::new("f"));
+    assert_eq!((listed.entries.len(), listed.foreign.len()), (0, 1));
 }
 
 proptest::proptest! {

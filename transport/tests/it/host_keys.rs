@@ -5,7 +5,10 @@ use transport::{
     testing::{KeyKind, KeyPair, RealSshd, SshdOptions, TestServer},
 };
 
-use crate::support::{Client, Scripted, Server, both_servers, run, server_options, sshd_options};
+use crate::{
+    openssh,
+    support::{Client, Scripted, Server, both_servers, run, server_options, sshd_options},
+};
 
 fn other_key() -> String {
     KeyPair::generate(KeyKind::Ed25519).unwrap().public()
@@ -240,4 +243,106 @@ async fn a_host_known_by_another_algorithm_is_never_accepted_silently() {
         person.host_keys()[0].known_otherwise[0].algorithm,
         "ecdsa-sha2-nistp256"
     );
+}
+
+/// What stands in known-hosts files, judged by OpenSSH's client and by us. `{name}` is the host with its port, `{key}` its
+/// key, `{other}` another of the same algorithm, and `{ecdsa}` one of another.
+#[tokio::test]
+async fn files_are_judged_as_by_openssh() {
+    let client = Client::new();
+    let sshd = RealSshd::start(sshd_options(&client)).await.unwrap();
+    let name = format!("[127.0.0.1]:{}", sshd.address().port());
+    let (key, other) = (sshd.host_keys()[0].clone(), other_key());
+    let ecdsa = KeyPair::generate(KeyKind::EcdsaP256).unwrap().public();
+    let table = [
+        ("{name} {key}", None, true),
+        ("\t {name}\t{key} some words\r", None, true),
+        ("{name} {key}\n{name} {other}", None, true),
+        ("{name} {other}\n{name} {key}", None, true),
+        ("{name} {other}", None, false),
+        ("{name} {ecdsa}", None, false),
+        ("{name} {ecdsa}\n{name} {key}", None, true),
+        ("127.0.0.1 {key}", None, true),
+        ("127.0.0.1 {key}\n{name} {other}", None, false),
+        ("127.0.0.1 {other}", None, false),
+        ("a,b,{name},c {key}", None, true),
+        ("[127.0.0.1]:* {key}", None, true),
+        ("[127.0.0.*]:*,!{name} {key}", None, false),
+        ("*,!{name} {key}", None, true),
+        ("broken\n@odd {name} {key}\n{name} {key}", None, true),
+        ("@odd {name} {key}", None, false),
+        ("{name} ssh-ed25519", None, false),
+        ("@cert-authority {name} {key}", None, false),
+        ("@revoked * {other}\n{name} {key}", None, true),
+        ("@revoked * {key}\n{name} {key}", None, false),
+        ("# {name} {key}", None, false),
+        ("box {key}", Some("BOX"), true),
+        ("Box,x {key}", Some("box"), true),
+        ("{name} {key}", Some("box"), false),
+        ("[box]:22 {key}", Some("box"), false),
+    ];
+    for (lines, alias, works) in table {
+        let text = lines
+            .replace("{name}", &name)
+            .replace("{key}", &key)
+            .replace("{other}", &other)
+            .replace("{ecdsa}", &ecdsa);
+        client.trust(&format!("{text}\n"));
+        let mut resolved = client.resolved(sshd.address());
+        resolved.trust.unknown_keys = UnknownKeys::Refuse;
+        resolved.trust.key_alias = alias.map(str::to_owned);
+        let option = alias.map(|alias| format!("HostKeyAlias={alias}"));
+        let options: Vec<_> = option.iter().map(String::as_str).collect();
+        let (theirs, ours) = tokio::join!(
+            openssh::connects(&client, sshd.address(), &options),
+            client.connect(&resolved)
+        );
+        assert_eq!(
+            (ours.is_ok(), theirs),
+            (works, works),
+            "{lines} {alias:?}: {ours:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn all_files_count_and_one_that_cannot_be_read_is_named() {
+    let client = Client::new();
+    let sshd = RealSshd::start(sshd_options(&client)).await.unwrap();
+    let mut resolved = client.resolved(sshd.address());
+    resolved.trust.known_hosts = ["known_hosts", "second", "missing", "global"]
+        .map(|name| client.path(name))
+        .to_vec();
+    client.trust("# nothing\n");
+    std::fs::write(client.path("second"), "broken\n").unwrap();
+    std::fs::write(client.path("global"), sshd.known_hosts()).unwrap();
+    client.connect(&resolved).await.unwrap();
+    // What one file revokes, no other vouches for.
+    let revoked = format!("@revoked * {}\n", sshd.host_keys()[0]);
+    std::fs::write(client.path("second"), &revoked).unwrap();
+    let error = client.connect(&resolved).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::HostKeyRevoked);
+    assert!(error.to_string().contains("second line 1"), "{error}");
+    // A folder cannot be read as a file, not even by root.
+    std::fs::remove_file(client.path("second")).unwrap();
+    std::fs::create_dir(client.path("second")).unwrap();
+    let error = client.connect(&resolved).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("second"), "{error}");
+}
+
+#[tokio::test]
+async fn every_line_with_another_key_is_named() {
+    let client = Client::new();
+    let sshd = RealSshd::start(sshd_options(&client)).await.unwrap();
+    let name = format!("[127.0.0.1]:{}", sshd.address().port());
+    client.trust(&format!("{name} {}\n\n[*]:* {}\n", other_key(), other_key()));
+    let mut resolved = client.resolved(sshd.address());
+    // `no` connects with OpenSSH, without passwords; here a changed key is refused in every case.
+    resolved.trust.unknown_keys = UnknownKeys::Accept;
+    let error = client.connect(&resolved).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::HostKeyChanged);
+    let text = error.to_string();
+    assert!(text.contains("line 1") && text.contains("line 3"), "{text}");
+    assert_eq!(text.matches("SHA256:").count(), 3, "{text}");
 }

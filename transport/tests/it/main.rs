@@ -1,6 +1,8 @@
 //! Tests of the SSH layer through its public face, against a real `sshd` and the embedded server.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod announced;
+mod certificates;
 mod config;
 mod corpus;
 mod exec;
@@ -8,6 +10,8 @@ mod host_keys;
 mod liveness;
 mod login;
 mod matcher;
+mod openssh;
 mod proxies;
 mod streams;
 mod support;
+mod survey;
