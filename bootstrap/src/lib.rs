@@ -18,12 +18,15 @@
 //! | see what is asked of the host | `probe.rs`, `probe/facts.rs`, `scripts/probe.sh` |
 //! | change what is decided | `plan.rs`, `prune.rs`, `platform.rs` |
 //! | change how the program is carried over | `install.rs`, `payload.rs`, `scripts/install.sh` |
+//! | change what is judged, and the advice | [`doctor`] |
 //! | change how the daemon is started or reached | `launch.rs`, `bridge.rs` |
+//! | change what is taken off a host again | [`uninstall()`] |
 //! | skip all of it on the next visit | `last_visit.rs` |
 
 mod answer;
 mod artifact;
 mod bridge;
+pub mod doctor;
 mod error;
 mod execute;
 mod fence;
@@ -40,6 +43,9 @@ mod prune;
 mod remote;
 mod script;
 mod ssh;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod uninstall;
 
 pub use artifact::{Artifact, ArtifactError, ArtifactSource};
 pub use bridge::{BridgeCall, BridgeReader, Verdict, bridge_call};
@@ -57,3 +63,4 @@ pub use progress::{Progress, Silent, Update};
 pub use remote::{BoxFuture, Deadline, Exec, Output, Put, Remote, RemoteError, Status};
 pub use script::Carriage;
 pub use ssh::SshRemote;
+pub use uninstall::{Item, ItemKind, Kept, Removal, Uninstall, uninstall};

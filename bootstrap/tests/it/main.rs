@@ -3,6 +3,7 @@
 
 mod cuts;
 mod directories;
+mod doctor;
 mod files;
 mod host;
 mod install;
@@ -10,4 +11,5 @@ mod launch;
 mod over_ssh;
 mod shells;
 mod stand_in;
+mod uninstall;
 mod workspace;
