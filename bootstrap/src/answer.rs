@@ -5,6 +5,7 @@ use stdx::bounded::one_line;
 use crate::{
     fence::Fence,
     remote::{Output, Status},
+    script::RAN,
 };
 
 /// Longest quotation of a host's words in a message, in bytes.
@@ -113,7 +114,8 @@ pub(crate) fn around_mark<'a>(fence: &Fence, stderr: &'a [u8]) -> (&'a [u8], &'a
 
 /// Gives what standard output had before the first answer.
 pub(crate) fn before_answer<'a>(fence: &Fence, stdout: &'a [u8]) -> &'a [u8] {
-    let at = position(stdout, fence.as_str().as_bytes()).unwrap_or(stdout.len());
+    let ends = [fence.as_str(), RAN].map(|word| position(stdout, word.as_bytes()));
+    let at = ends.into_iter().flatten().min().unwrap_or(stdout.len());
     stdout.get(..at).unwrap_or_default()
 }
 

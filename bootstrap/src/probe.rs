@@ -35,40 +35,40 @@ const KEEP: usize = 1024 * 1024;
 /// # Errors
 /// [`Stage::Probe`]: the command was not carried out, the login shell does not run commands, or the answer is cut.
 pub async fn probe(remote: &dyn Remote, ask: &Ask<'_>) -> Result<Probe, Error> {
-    let silence = match once(remote, ask, Carriage::Input).await {
-        Err(error) if is_silence(&error) => error,
-        result => return result,
+    let failed = match once(remote, ask, Carriage::Input).await {
+        Ok(probe) => return Ok(probe),
+        Err(error) => error,
     };
-    if is_transfer_only(&silence) && remote.takes_files().await {
+    if is_transfer_only(&failed) && remote.takes_files().await {
         let kind = ErrorKind::Remote(RemoteError::FilesOnly);
         return Err(Error::new(Stage::Probe, remote.host(), kind));
     }
-    tracing::info!(error = %silence, "the script did not arrive; it goes into the command line now");
+    if !is_silence(&failed) {
+        return Err(failed);
+    }
+    tracing::info!(error = %failed, "the script did not arrive; it goes into the command line now");
     match once(remote, ask, Carriage::CommandLine).await {
-        Err(error) if matches!(error.kind(), ErrorKind::NoShell(_)) => Err(silence),
+        Err(error) if matches!(error.kind(), ErrorKind::NoShell(_)) => Err(failed),
         result => result,
     }
 }
 
-/// Says whether a command may have run that was given no input, or something else ran in its place.
+/// Says whether a command ran, or may have run, that was given no input.
 fn is_silence(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::NoShell(said) => {
-            said.as_ref().is_none_or(|said| speaks_of_sftp(said))
-                || error.status() == Some(&Status::Exited(0))
-        }
-        ErrorKind::Remote(RemoteError::TimedOut { .. } | RemoteError::NoInput) => true,
-        _ => false,
-    }
+    let kind = error.kind();
+    matches!(
+        kind,
+        ErrorKind::Remote(RemoteError::TimedOut { .. } | RemoteError::NoInput)
+    )
 }
 
 /// Says whether an SFTP server may have been run in place of the command: it says so, or takes the script for a broken
 /// packet and ends with an error.
-fn is_transfer_only(silence: &Error) -> bool {
-    let ErrorKind::NoShell(said) = silence.kind() else {
+fn is_transfer_only(error: &Error) -> bool {
+    let ErrorKind::NoShell(said) = error.kind() else {
         return false;
     };
-    said.as_ref().is_none_or(|said| speaks_of_sftp(said)) && silence.status() != Some(&Status::Exited(0))
+    said.as_ref().is_none_or(|said| speaks_of_sftp(said)) && error.status() != Some(&Status::Exited(0))
 }
 
 /// OpenSSH's `internal-sftp` answers a command with "This service allows sftp connections only."

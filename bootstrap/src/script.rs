@@ -83,10 +83,11 @@ impl Script {
             };
         }
         // No login shell sees more than this one line: `exec`, single quotes, and nothing inside them that fish or
-        // csh treat in their own way. Byte by byte, because a larger read would take what follows the script.
-        // The word in front tells a shell that got no input from one that never ran.
+        // csh treat in their own way. Byte by byte, because a larger read would take what follows the script. The word
+        // in front tells a shell that got no input from one that never ran. A start-up file that read a line has taken
+        // the beginning, and then nothing runs.
         let command = format!(
-            "exec /bin/sh -c 'echo {RAN}; eval \"$(PATH=$PATH:/usr/bin:/bin dd bs=1 count={} 2>/dev/null)\"'",
+            "exec /bin/sh -c 'echo {RAN}; rx_all=$(PATH=$PATH:/usr/bin:/bin dd bs=1 count={} 2>/dev/null); case $rx_all in main*main) eval \"$rx_all\" ;; esac'",
             self.text.len()
         );
         Call {

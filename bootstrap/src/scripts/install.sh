@@ -14,8 +14,9 @@ stop() { rm -f "$rx_lock"; say "$1" "$2"; say end 1; }
 full() {
   rx_x=$(size_of "$rx_part")
   rx_y=$(free_in .)
+  rx_n=$(inodes_in .)
   rm -f "$rx_part" "$rx_new"
-  stop full "${rx_x:-0} ${rx_y:-0} $(hex "$1") $(inodes_in .)"
+  stop full "${rx_x:-0} ${rx_y:-0} $(hex "$1") $rx_n"
 }
 # A failed write: no room (told by the message, or by the signal of `ulimit -f`), or something else.
 broken() {
@@ -27,16 +28,16 @@ broken() {
 
 if there; then rm -f "$rx_lock"; say done other; say end 0; return; fi
 
-# One upload at a time where the host can say so. The lock falls with its holder; a holder whose part does not grow for five
-# seconds is on a dead link, and then both go on: they write to different files and the last rename wins with equal content.
+# One upload at a time where the host can say so. The lock falls with its holder; a holder whose files do not change for
+# eight seconds is on a dead link, and then both go on: they write to different files and the last rename wins with equal content.
 if [ "$rx_way" != file ] && has flock && { exec 9>"$rx_lock"; } 2>/dev/null; then
   rx_n=0
   rx_old=
-  while [ "$rx_n" -lt 5 ]; do
+  while [ "$rx_n" -lt 8 ]; do
     flock -n 9
     if [ $? -ne 1 ]; then break; fi
     if there; then say done other; say end 0; return; fi
-    rx_x=$(ls -ln .part-* 2>/dev/null)
+    rx_x=$(ls -ln .part-* .new-* 2>/dev/null)
     if [ "$rx_x" = "$rx_old" ]; then rx_n=$((rx_n + 1)); else rx_n=0; fi
     rx_old=$rx_x
     say waiting "$rx_n"

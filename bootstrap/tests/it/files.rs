@@ -1,8 +1,9 @@
 //! Hosts on which a command gets no input: scripts go into the command line, programs over as files.
 
-use std::fs;
+use std::{fs, time::Duration};
 
-use bootstrap::{Carriage, ErrorKind, RemoteError, Stage};
+use bootstrap::{BoxFuture, Carriage, ErrorKind, Exec, Output, Put, Remote, RemoteError, Stage, ensure};
+use tokio::io::AsyncReadExt as _;
 
 use crate::{
     cuts::without,
@@ -25,6 +26,7 @@ async fn input_that_never_arrives_is_worked_around() {
         ("swallowed", SWALLOWS),
         ("closed", "exec </dev/null"),
         ("greeted", "echo Welcome; exec </dev/null"),
+        ("a line is read", "echo 'name?'; read answer"),
     ] {
         let host = taking(Host::with_startup(startup));
         works(&host, label).await;
@@ -45,7 +47,7 @@ async fn input_that_never_arrives_is_worked_around() {
 
 #[tokio::test]
 async fn every_login_shell_takes_scripts_in_its_command_line() {
-    for shell in ["/bin/bash", "/bin/dash", "/usr/bin/fish", "/bin/tcsh"] {
+    for shell in ["/bin/bash", "/bin/dash", "/usr/bin/fish", "/bin/tcsh", "/bin/zsh"] {
         let mut host = taking(Host::new());
         let login = host.dir.path().join("login-shell");
         crate::host::write_program(&login, &format!("#!/bin/sh\nexec {shell} \"$@\" </dev/null\n"));
@@ -140,4 +142,58 @@ async fn input_is_preferred() {
     let ready = go(&host, &wanted(&host, &program(20_000))).await.unwrap();
     assert_eq!(ready.probe.carriage, Carriage::Input);
     assert!(host.taken.lock().unwrap().is_empty());
+}
+
+/// A host to which input never gets, so that whoever waits for it waits for ever. Only the clock is not waited for.
+struct Deaf(Host);
+
+impl Remote for Deaf {
+    fn host(&self) -> &str {
+        self.0.host()
+    }
+
+    fn exec<'a>(&'a self, mut exec: Exec<'a>) -> BoxFuture<'a, Result<Output, RemoteError>> {
+        Box::pin(async move {
+            let mut input = Vec::new();
+            exec.stdin.read_to_end(&mut input).await.unwrap();
+            if input.is_empty() {
+                let stdin = Box::new(tokio::io::empty());
+                return self.0.exec(Exec { stdin, ..exec }).await;
+            }
+            let limit = exec.deadline.idle.min(exec.deadline.total);
+            assert!(limit <= Duration::from_secs(15), "nobody wants to wait {limit:?}");
+            let stderr = b"still waiting\n".to_vec();
+            Err(RemoteError::TimedOut { limit, stderr })
+        })
+    }
+
+    fn put<'a>(&'a self, put: Put<'a>) -> BoxFuture<'a, Result<(), RemoteError>> {
+        self.0.put(put)
+    }
+
+    fn takes_files(&self) -> BoxFuture<'_, bool> {
+        self.0.takes_files()
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_waits_for_input_for_ever_is_found_out_soon() {
+    let host = Deaf(taking(Host::new()));
+    let program = program(20_000);
+    let wanted = wanted(&host.0, &program);
+    let ready = ensure(&host, &wanted, &bootstrap::Silent).await.unwrap();
+    assert_eq!(ready.probe.carriage, Carriage::CommandLine);
+    assert_eq!(host.0.files(), [name(&program)]);
+
+    // Where the command line does not do either, the first error is told, with what the host had said.
+    let host = Deaf(Host::with_shell("/bin/false"));
+    let error = ensure(&host, &wanted, &bootstrap::Silent).await.unwrap_err();
+    assert_eq!(
+        (error.stage(), error.stderr()),
+        (Stage::Probe, &["still waiting".to_owned()][..])
+    );
+    assert!(
+        error.to_string().contains("no answer within 15 s") && error.hint().is_some(),
+        "{error}"
+    );
 }

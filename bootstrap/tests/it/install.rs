@@ -128,20 +128,49 @@ async fn another_architecture_is_named_once_and_served_from_dist() {
         error.stderr().iter().any(|line| line == "uname speaks"),
         "{error:?}"
     );
-    assert!(error.hint().unwrap().contains("REASONIX_DIST"));
+    let hint = error.hint().unwrap();
+    assert!(
+        hint.contains("REASONIX_DIST/aarch64-unknown-linux-gnu/reasonix"),
+        "{hint}"
+    );
+    assert!(
+        hint.contains("~/.reasonix/dist/aarch64-unknown-linux-gnu/reasonix"),
+        "{hint}"
+    );
     let dist = host.dir.path().join("dist");
     fs::create_dir_all(dist.join("aarch64-unknown-linux-gnu")).unwrap();
     fs::write(dist.join("aarch64-unknown-linux-gnu/reasonix"), &program).unwrap();
     wanted.source.dist = vec![host.dir.path().join("none"), dist];
     assert_eq!(go(&host, &wanted).await.unwrap().arrival, Arrival::Installed);
 
-    let host = Host::new();
-    host.fake("uname", "case $1 in -s) echo Haiku ;; -m) echo BePC ;; esac");
-    let error = go(&host, &wanted).await.unwrap_err();
-    assert!(
-        error.to_string().contains("no build exists for Haiku on BePC"),
-        "{error}"
-    );
+    for (os, arch, words) in [
+        ("Haiku", "BePC", "no build exists for Haiku on BePC"),
+        ("Linux", "mips64", "no build exists for Linux on mips64"),
+        (
+            "Linux",
+            "riscv64",
+            "no build for riscv64gc-unknown-linux-gnu found here, looked for ",
+        ),
+        (
+            "Linux",
+            "armv7l",
+            "no build for armv7-unknown-linux-gnueabihf found here, looked for ",
+        ),
+        ("Linux", "i686", "/i686-unknown-linux-gnu/reasonix"),
+        ("Darwin", "arm64", "no build for aarch64-apple-darwin found here"),
+    ] {
+        let host = Host::new();
+        host.fake(
+            "uname",
+            &format!("case $1 in -s) echo {os} ;; -m) echo {arch} ;; esac"),
+        );
+        let error = go(&host, &wanted).await.unwrap_err();
+        assert!(
+            error.to_string().contains(words) && error.hint().is_some(),
+            "{error}"
+        );
+        assert_eq!((error.stage(), host.files().len()), (Stage::Choose, 0), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -201,6 +230,24 @@ async fn old_programs_go_but_the_previous_and_running_ones_stay() {
     go(&host, &wanted(&host, &program)).await.unwrap();
     assert_eq!(host.files(), ["notes".to_owned(), old(2), old(4), name(&program)]);
     running.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cuts_and_kills_left_is_collected() {
+    let host = Host::new();
+    fs::create_dir_all(host.programs()).unwrap();
+    let sum = "0123456789ab";
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    for kind in ["part", "new", "lock", "try"] {
+        for (age, time) in [("old", long_ago), ("young", std::time::SystemTime::now())] {
+            let file = fs::File::create(host.programs().join(format!(".{kind}-{sum}-{age}"))).unwrap();
+            file.set_times(fs::FileTimes::new().set_modified(time)).unwrap();
+        }
+    }
+    let program = program(20_000);
+    go(&host, &wanted(&host, &program)).await.unwrap();
+    let young = ["lock", "new", "part", "try"].map(|kind| format!(".{kind}-{sum}-young"));
+    assert_eq!(host.files(), [&young[..], &[name(&program)]].concat());
 }
 
 #[tokio::test]

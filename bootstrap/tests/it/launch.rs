@@ -18,7 +18,7 @@ async fn the_identity_line_is_found_in_noise() {
     let seen = host.seen.lock().unwrap();
     assert!(
         seen.iter()
-            .all(|seen| seen.command.starts_with("exec /bin/sh -c ") && seen.command.len() < 120)
+            .all(|seen| seen.command.starts_with("exec /bin/sh -c ") && seen.command.len() < 200)
     );
 }
 

@@ -288,10 +288,17 @@ async fn a_command_says_how_it_ended() {
     // Nothing moves: given up.
     let error = link
         .remote
-        .exec(run("exec sleep 600", b"", Duration::from_millis(300)))
+        .exec(run(
+            "echo going >&2; exec sleep 600",
+            b"",
+            Duration::from_millis(300),
+        ))
         .await
         .unwrap_err();
-    assert!(matches!(error, RemoteError::TimedOut { .. }), "{error:?}");
+    assert!(
+        matches!(&error, RemoteError::TimedOut { stderr, .. } if stderr == b"going\n"),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

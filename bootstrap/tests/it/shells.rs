@@ -32,7 +32,7 @@ pub(crate) async fn works(host: &Host, label: &str) {
 
 #[tokio::test]
 async fn every_login_shell_works() {
-    for shell in ["/bin/bash", "/bin/dash", "/usr/bin/fish", "/bin/tcsh"] {
+    for shell in ["/bin/bash", "/bin/dash", "/usr/bin/fish", "/bin/tcsh", "/bin/zsh"] {
         works(&Host::with_shell(shell), shell).await;
     }
 }
@@ -52,6 +52,15 @@ async fn startup_noise_does_not_matter() {
         ),
         ("not utf-8", r"printf '\377\376\n'".to_owned()),
         ("many bytes", "head -c 300000 /dev/zero | tr '\\000' x".to_owned()),
+        (
+            "a megabyte on both outputs, without an end",
+            "head -c 1200000 /dev/zero | tr '\\000' x; head -c 1200000 /dev/zero >&2".to_owned(),
+        ),
+        (
+            "late",
+            "sleep 0.2; echo late; (sleep 0.2; echo later; echo later >&2) &".to_owned(),
+        ),
+        ("another shell", "exec /usr/bin/fish \"$@\"".to_owned()),
         ("verbose shell", "export SHELLOPTS; set -v; set -x".to_owned()),
         (
             "small path",
@@ -68,10 +77,29 @@ async fn startup_noise_does_not_matter() {
 }
 
 #[tokio::test]
+async fn noise_is_told_and_a_wrong_clock_is_seen() {
+    let host = Host::with_startup("echo Welcome; echo; echo motd >&2");
+    host.fake("date", "echo 1000000000");
+    let ready = go(&host, &wanted(&host, &program(20_000))).await.unwrap();
+    let exchange = ready.probe.exchange;
+    assert_eq!(exchange.noise, ["Welcome"]);
+    assert_eq!(exchange.stderr_noise, ["motd"]);
+    assert!(exchange.skew.unwrap() < -500_000_000, "{exchange:?}");
+    let quiet = Host::new();
+    let ready = go(&quiet, &wanted(&quiet, &program(20_000))).await.unwrap();
+    let exchange = ready.probe.exchange;
+    assert_eq!(
+        (exchange.skew, exchange.noise.len(), exchange.stderr_noise.len()),
+        (Some(0), 0, 0)
+    );
+}
+
+#[tokio::test]
 async fn an_account_without_a_shell_is_quoted() {
     for (shell, words) in [
         ("/usr/sbin/nologin", "This account is currently not available"),
         ("/bin/rbash", "restricted"),
+        ("/bin/false", "did not run /bin/sh"),
     ] {
         let host = Host::with_shell(shell);
         let error = go(&host, &wanted(&host, &program(20_000))).await.unwrap_err();

@@ -67,6 +67,48 @@ async fn any_name_arrives_unchanged() {
 }
 
 #[tokio::test]
+async fn long_names_and_a_locale_of_bytes_do_not_matter() {
+    let mut host = Host::new();
+    host.env.push(("LC_ALL".into(), "C".into()));
+    let home = host.home().canonicalize().unwrap();
+    let deep = vec!["ü".repeat(100); 15].join("/");
+    fs::create_dir_all(home.join(&deep)).unwrap();
+    let refused = ["n".repeat(256), "d/".repeat(2500)];
+    for (name, there) in [(deep.as_str(), true), (&refused[0], false), (&refused[1], false)] {
+        let ask = Ask {
+            workspace: Some(name),
+            home: None,
+            write: Write::Forbidden,
+        };
+        let answer = probe(&host, &ask).await.unwrap();
+        let path = home.join(name).to_str().unwrap().trim_end_matches('/').to_owned();
+        let want = if there {
+            Workspace::Ready(path)
+        } else {
+            Workspace::Missing(path)
+        };
+        assert_eq!(answer.workspace, Some(want));
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let host = Host::new();
+    let odd = host.home().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&odd).unwrap();
+    symlink(&odd, host.home().join("link")).unwrap();
+    let mut wanted = wanted(&host, &program(20_000));
+    wanted.workspace = Some("link".into());
+    let error = go(&host, &wanted).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Workspace(Workspace::Unusable(_))),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("not UTF-8"), "{error}");
+}
+
+#[tokio::test]
 async fn links_are_resolved() {
     let host = Host::new();
     let real = host.home().canonicalize().unwrap().join("real");
