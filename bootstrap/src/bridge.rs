@@ -1,7 +1,7 @@
-//! The command line of `reasonix bridge`, and its first line.
+//! The command line of `reasonix bridge` or `reasonix serve --stdio`, and its first line.
 //!
 //! A refused forwarding and a dead daemon look alike to a client. The bridge says which it is in one line,
-//! `FENCE connected FENCE`, `FENCE no daemon FENCE` or `FENCE denied FENCE`; after the first the stream is the wire.
+//! `FENCE connected FENCE`, `FENCE no daemon FENCE` or `FENCE denied FENCE`; after the first the stream is the wire. An agent that lives on the stream says `connected` as well.
 
 use crate::{fence::Fence, script::Script};
 
@@ -22,17 +22,32 @@ pub struct BridgeCall {
 
 /// Makes the call that becomes `PROGRAM bridge`. `home` is the absolute `REASONIX_HOME`, if it is not the host's own.
 #[must_use]
-pub fn bridge_call(program: &str, home: Option<&str>) -> BridgeCall {
+pub fn bridge_call(program: &str, home: Option<&str>, end: End<'_>) -> BridgeCall {
     let fence = Fence::random();
+    let (stdio, socket) = match end {
+        End::Socket(socket) => (false, socket),
+        End::Agent => (true, ""),
+    };
     let call = Script::new(&fence)
         .text("rx_bin", program)
         .text("rx_home", home.unwrap_or_default())
+        .text("rx_socket", socket)
+        .number("rx_stdio", u64::from(stdio))
         .finish(SCRIPT);
     BridgeCall {
         command: call.command,
         preface: call.stdin,
         reader: BridgeReader::new(fence),
     }
+}
+
+/// What is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End<'a> {
+    /// The daemon on this socket, an absolute path.
+    Socket(&'a str),
+    /// An agent of its own, which ends with the stream: `PROGRAM serve --stdio`.
+    Agent,
 }
 
 /// What the bridge found.

@@ -1,12 +1,16 @@
 //! The whole way: probe, plan, and the plan's steps one after another.
 
+use std::sync::Arc;
+
 use protocol::{Hello, VersionRange};
 
 use crate::{
     artifact::{Artifact, ArtifactSource},
     error::{Error, ErrorKind, Stage, Trace},
     install::{Upload, Way},
-    launch, layout,
+    ladder::{Rung, Stay},
+    launch::{self, Launch},
+    layout,
     payload::Encoding,
     plan::{self, Install, InstallStep, Request, Step},
     platform::Target,
@@ -32,6 +36,18 @@ pub struct Wanted {
     pub protocol: VersionRange,
     /// Where programs come from.
     pub source: ArtifactSource,
+    /// How long a started agent shall stay.
+    pub stay: Wish,
+}
+
+/// How long a started agent shall stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wish {
+    /// As long as the host lets it.
+    #[default]
+    Any,
+    /// As long as the connection: what was started otherwise did not stay.
+    Connection,
 }
 
 /// A daemon that is ready to be connected to.
@@ -39,8 +55,14 @@ pub struct Wanted {
 pub struct Ready {
     /// How it came to be.
     pub arrival: Arrival,
-    /// Who it is and where its socket is.
-    pub hello: Hello,
+    /// Who it is and where its socket is; `None` where the agent lives on the connection and begins with it.
+    pub hello: Option<Hello>,
+    /// How long it stays; `None` where it ran already.
+    pub stay: Option<Stay>,
+    /// Why it does not stay in a better way, where one was tried.
+    pub fallen: Option<Arc<Error>>,
+    /// The other daemons of this home that run: of other builds, or draining.
+    pub others: Vec<Hello>,
     /// The program on the host, for the bridge.
     pub program: String,
     /// The absolute `REASONIX_HOME`, if one was wanted.
@@ -144,11 +166,26 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
         probe: &probe,
         home: home.as_deref(),
         protocol: wanted.protocol,
+        stay: wanted.stay,
     };
-    let (arrival, hello, program) = run.steps(&steps, artifact.as_ref()).await?;
+    let Started {
+        arrival,
+        hello,
+        stay,
+        fallen,
+        program,
+    } = run.steps(&steps, artifact.as_ref()).await?;
+    let instance = hello.as_ref().map(|hello| hello.identity.instance);
+    let others = plan::running(&probe)
+        .filter(|other| Some(other.identity.instance) != instance)
+        .cloned()
+        .collect();
     Ok(Ready {
         arrival,
         hello,
+        stay,
+        fallen,
+        others,
         program,
         home,
         workspace,
@@ -159,12 +196,21 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
 /// Reads the program for the host's kind, unless it cannot matter.
 async fn offer(probe: &Probe, wanted: &Wanted, request: &Request) -> Result<Artifact, ErrorKind> {
     if matches!(wanted.install, Install::Never | Install::Attach)
-        || plan::attachable(probe, request).is_some()
+        || (wanted.install != Install::Upload && plan::attachable(probe, request).is_some())
     {
         return Err(ErrorKind::NotInstalled);
     }
     let target = Target::from_uname(&probe.system.os, &probe.system.arch).map_err(ErrorKind::Platform)?;
     wanted.source.load(target).await.map_err(ErrorKind::Artifact)
+}
+
+/// What became of the plan.
+struct Started {
+    arrival: Arrival,
+    hello: Option<Hello>,
+    stay: Option<Stay>,
+    fallen: Option<Arc<Error>>,
+    program: String,
 }
 
 struct Run<'a> {
@@ -173,24 +219,23 @@ struct Run<'a> {
     probe: &'a Probe,
     home: Option<&'a str>,
     protocol: VersionRange,
+    stay: Wish,
 }
 
 impl Run<'_> {
-    async fn steps(
-        &self,
-        steps: &[Step],
-        artifact: Option<&Artifact>,
-    ) -> Result<(Arrival, Hello, String), Error> {
+    async fn steps(&self, steps: &[Step], artifact: Option<&Artifact>) -> Result<Started, Error> {
         let mut arrival = Arrival::Launched;
         for step in steps {
             match step {
                 Step::Attach(hello) => {
                     self.progress.update(Update::Stage(Stage::Attach));
-                    return Ok((
-                        Arrival::Attached,
-                        hello.as_ref().clone(),
-                        hello.identity.program.clone(),
-                    ));
+                    return Ok(Started {
+                        arrival: Arrival::Attached,
+                        hello: Some(hello.as_ref().clone()),
+                        stay: None,
+                        fallen: None,
+                        program: hello.identity.program.clone(),
+                    });
                 }
                 Step::Install(step) => {
                     if let Some(artifact) = artifact {
@@ -198,10 +243,17 @@ impl Run<'_> {
                     }
                     arrival = Arrival::Installed;
                 }
-                Step::Launch { program } => {
+                Step::Launch { program, own, rungs } => {
                     self.progress.update(Update::Stage(Stage::Launch));
-                    let hello = self.launch(program).await?;
-                    return Ok((arrival, hello, program.clone()));
+                    let launch = Launch {
+                        program,
+                        home: self.home,
+                        own: *own,
+                        carriage: self.probe.carriage,
+                        protocol: self.protocol,
+                    };
+                    let started = self.climb(launch, rungs).await?;
+                    return Ok(Started { arrival, ..started });
                 }
             }
         }
@@ -212,15 +264,38 @@ impl Run<'_> {
         ))
     }
 
-    async fn launch(&self, program: &str) -> Result<Hello, Error> {
-        launch::launch(
-            self.remote,
-            program,
-            self.home,
-            self.probe.carriage,
-            self.protocol,
-        )
-        .await
+    /// Starts the daemon the best way that works. The last rung starts nothing: the agent begins with the connection.
+    async fn climb(&self, launch: Launch<'_>, rungs: &[Rung]) -> Result<Started, Error> {
+        let started = |hello, stay, fallen| Started {
+            arrival: Arrival::Launched,
+            hello,
+            stay: Some(stay),
+            fallen,
+            program: launch.program.to_owned(),
+        };
+        let rungs = rungs.iter().copied().filter(|rung| match self.stay {
+            Wish::Any => true,
+            Wish::Connection => *rung == Rung::Attach,
+        });
+        let mut failed = None;
+        for rung in rungs {
+            if rung == Rung::Attach {
+                return Ok(started(None, Stay::Connection, failed));
+            }
+            match launch::launch(self.remote, launch, rung).await {
+                Ok((hello, stay)) => return Ok(started(Some(hello), stay, failed)),
+                Err(error) if launch::is_about_staying(&error) => {
+                    tracing::info!(%error, ?rung, "the agent does not stay on the host this way");
+                    failed = Some(Arc::new(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::new(
+            Stage::Launch,
+            self.remote.host(),
+            ErrorKind::NotInstalled,
+        ))
     }
 
     async fn install(&self, step: &InstallStep, artifact: &Artifact) -> Result<(), Error> {

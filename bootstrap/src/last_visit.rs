@@ -27,6 +27,8 @@ pub enum Via {
     Streamlocal,
     /// `reasonix bridge` over an exec channel.
     Bridge,
+    /// `reasonix serve --stdio` over an exec channel: an agent of its own, which ends with the channel.
+    Stdio,
 }
 
 /// What came of trying.
@@ -61,7 +63,7 @@ pub fn next(last: &LastVisit, reply: Reply<'_>, ours: VersionRange) -> Next {
         Reply::Hello(hello) if hello.identity.instance == last.instance => Next::Proceed,
         Reply::Hello(_) => Next::Remember,
         Reply::Unknown(Via::Streamlocal) => Next::TryBridge,
-        Reply::Unknown(Via::Bridge) | Reply::NoDaemon => Next::Bootstrap,
+        Reply::Unknown(Via::Bridge | Via::Stdio) | Reply::NoDaemon => Next::Bootstrap,
     }
 }
 

@@ -8,8 +8,9 @@ use crate::{
     answer::{self, Answer},
     error::{Error, ErrorKind, Stage, Trace},
     fence::Fence,
+    ladder::{Rung, Stay},
     probe,
-    remote::{Deadline, Exec, Remote},
+    remote::{Deadline, Exec, Remote, Status},
     script::{Carriage, Script},
 };
 
@@ -17,21 +18,47 @@ const SCRIPT: &str = include_str!("scripts/launch.sh");
 /// Seconds after which the host ends a start that does not answer. Less than the deadline, so that nothing stays.
 const START: u64 = 45;
 const DEADLINE: Deadline = Deadline::total(Duration::from_secs(START + 15));
+/// The exit code of `serve --detach` where no daemon came to be.
+const NOT_DETACHED: u32 = 5;
 const KEEP: usize = 1024 * 1024;
 
-/// Runs `PROGRAM serve --detach` and gives who answered.
+/// What to start, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a str,
+    /// The absolute `REASONIX_HOME`, if it is not the host's own.
+    pub(crate) home: Option<&'a str>,
+    /// Whether only a daemon of this very program will do.
+    pub(crate) own: bool,
+    pub(crate) carriage: Carriage,
+    pub(crate) protocol: VersionRange,
+}
+
+/// Runs `PROGRAM serve --detach` and gives who answered, and how long it stays.
 pub(crate) async fn launch(
     remote: &dyn Remote,
-    program: &str,
-    home: Option<&str>,
-    carriage: Carriage,
-    protocol: VersionRange,
-) -> Result<Hello, Error> {
+    wanted: Launch<'_>,
+    rung: Rung,
+) -> Result<(Hello, Stay), Error> {
+    let Launch {
+        program,
+        home,
+        own,
+        carriage,
+        protocol,
+    } = wanted;
+    let (unit, linger) = match rung {
+        Rung::Unit { linger } => (true, linger),
+        Rung::Detach | Rung::Attach => (false, false),
+    };
     let fence = Fence::random();
     let call = Script::new(&fence)
         .text("rx_bin", program)
         .text("rx_home", home.unwrap_or_default())
         .number("rx_seconds", START)
+        .number("rx_own", u64::from(own))
+        .number("rx_unit", u64::from(unit))
+        .number("rx_linger", u64::from(linger))
         .finish_by(carriage, SCRIPT);
     let exec = Exec {
         command: &call.command,
@@ -68,7 +95,17 @@ pub(crate) async fn launch(
     if hello.protocol.common(protocol).is_none() {
         return Err(fail(no_common(hello.protocol, protocol)).with_trace(trace()));
     }
-    Ok(hello)
+    let stay = match (unit, answer.get("linger")) {
+        (false, _) => Stay::Detached,
+        (true, Some("no")) => Stay::LastSession,
+        (true, _) => Stay::Unit,
+    };
+    Ok((hello, stay))
+}
+
+/// Says whether the program could be run, and only what it started did not stay.
+pub(crate) fn is_about_staying(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Program(_)) && error.status() == Some(&Status::Exited(NOT_DETACHED))
 }
 
 fn no_common(theirs: VersionRange, ours: VersionRange) -> ErrorKind {

@@ -20,6 +20,7 @@
 //! | change how the program is carried over | `install.rs`, `payload.rs`, `scripts/install.sh` |
 //! | change what is judged, and the advice | [`doctor`] |
 //! | change how the daemon is started or reached | `launch.rs`, `bridge.rs` |
+//! | change how it is kept running when the user logs out | [`ladder()`] in `ladder.rs`, `scripts/launch.sh` |
 //! | change what is taken off a host again | [`uninstall()`] |
 //! | skip all of it on the next visit | `last_visit.rs` |
 
@@ -31,6 +32,7 @@ mod error;
 mod execute;
 mod fence;
 mod install;
+mod ladder;
 mod last_visit;
 mod launch;
 pub mod layout;
@@ -48,10 +50,11 @@ pub mod testing;
 mod uninstall;
 
 pub use artifact::{Artifact, ArtifactError, ArtifactSource};
-pub use bridge::{BridgeCall, BridgeReader, Verdict, bridge_call};
+pub use bridge::{BridgeCall, BridgeReader, End, Verdict, bridge_call};
 pub use error::{Error, ErrorKind, Scarce, Stage, StorageError};
-pub use execute::{Arrival, Ready, Wanted, ensure};
+pub use execute::{Arrival, Ready, Wanted, Wish, ensure};
 pub use fence::Fence;
+pub use ladder::{LoginManager, Rung, Stay, ladder};
 pub use last_visit::{LastVisit, Next, Reply, Via, next};
 pub use plan::{Install, InstallStep, Request, Step, attachable, plan};
 pub use platform::{Target, UnknownPlatform};

@@ -5,6 +5,7 @@ use protocol::{Hello, VersionRange};
 use crate::{
     artifact::Artifact,
     error::{ErrorKind, Scarce, StorageError},
+    ladder::{self, Rung},
     layout,
     probe::{Directory, Installed, Part, Probe, Proof},
     prune,
@@ -46,6 +47,10 @@ pub enum Step {
     Launch {
         /// Absolute path.
         program: String,
+        /// Whether only a daemon of this very program will do; another one that runs finishes its turns beside it.
+        own: bool,
+        /// The ways to keep it running that may work, best first.
+        rungs: Vec<Rung>,
     },
 }
 
@@ -77,19 +82,30 @@ impl InstallStep {
 /// With [`Install::Upload`] it must also be of our version.
 #[must_use]
 pub fn attachable(probe: &Probe, request: &Request) -> Option<Hello> {
-    let ours = |home: &Option<String>| home.as_ref().is_some_and(|home| probe.home.contains(home));
+    attachable_build(probe, request, None)
+}
+
+/// Finds the same. With [`Install::Upload`] it must run a program of this file name, where one is given.
+fn attachable_build(probe: &Probe, request: &Request, build: Option<&str>) -> Option<Hello> {
+    let is_wanted = |hello: &Hello| match build {
+        Some(build) => hello.identity.program.rsplit('/').next() == Some(build),
+        None => hello.build.version == request.version,
+    };
     let fits = |hello: &&Hello| {
         !hello.draining
             && hello.protocol.common(request.protocol).is_some()
-            && (request.install != Install::Upload || hello.build.version == request.version)
+            && (request.install != Install::Upload || is_wanted(hello))
     };
-    probe
-        .daemons
-        .iter()
-        .filter(|daemon| daemon.proof == Proof::Runs && ours(&daemon.home))
+    running(probe).find(fits).cloned()
+}
+
+/// Lists the daemons of this home that are known to run.
+pub(crate) fn running(probe: &Probe) -> impl Iterator<Item = &Hello> {
+    let ours = |home: &Option<String>| home.as_ref().is_some_and(|home| probe.home.contains(home));
+    let daemons = probe.daemons.iter();
+    daemons
+        .filter(move |daemon| daemon.proof == Proof::Runs && ours(&daemon.home))
         .filter_map(|daemon| daemon.hello.as_ref())
-        .find(fits)
-        .cloned()
 }
 
 /// Decides. `offer` is the program for the host's kind, or why there is none; it is not looked at where nothing may be
@@ -102,14 +118,13 @@ pub fn plan(
     request: &Request,
     offer: Result<&Artifact, ErrorKind>,
 ) -> Result<Vec<Step>, ErrorKind> {
-    if let Some(hello) = attachable(probe, request) {
+    let build = offer.as_ref().ok().map(|artifact| artifact.name());
+    if let Some(hello) = attachable_build(probe, request, build.as_deref()) {
         return Ok(vec![Step::Attach(Box::new(hello))]);
     }
     let launch = |program: &Installed| {
         keeps_sessions(probe)?;
-        Ok(vec![Step::Launch {
-            program: program.path.clone(),
-        }])
+        Ok(vec![start(probe, request, program.path.clone())])
     };
     let capable = || probe.installed.iter().find(|program| speaks(program, request));
     match (request.install, offer) {
@@ -132,7 +147,7 @@ pub fn plan(
                 || capable().filter(|p| install == Install::Auto && p.version() != Some(artifact.version()));
             match exact.or_else(other) {
                 Some(program) => launch(program),
-                None => install_steps(probe, artifact),
+                None => install_steps(probe, request, artifact),
             }
         }
         (Install::Auto, Err(reason)) => capable().map_or(Err(reason), launch),
@@ -146,7 +161,15 @@ fn speaks(program: &Installed, request: &Request) -> bool {
         .is_some_and(|protocol| protocol.common(request.protocol).is_some())
 }
 
-fn install_steps(probe: &Probe, artifact: &Artifact) -> Result<Vec<Step>, ErrorKind> {
+fn start(probe: &Probe, request: &Request, program: String) -> Step {
+    Step::Launch {
+        program,
+        own: request.install == Install::Upload,
+        rungs: ladder::ladder(probe),
+    }
+}
+
+fn install_steps(probe: &Probe, request: &Request, artifact: &Artifact) -> Result<Vec<Step>, ErrorKind> {
     keeps_sessions(probe)?;
     let directory = probe.directory.as_ref().ok_or_else(|| no_directory(probe))?;
     let hash = probe.tools.hash.clone().ok_or(ErrorKind::NoHashTool)?;
@@ -167,7 +190,7 @@ fn install_steps(probe: &Probe, artifact: &Artifact) -> Result<Vec<Step>, ErrorK
         remove,
         hash,
     };
-    Ok(vec![Step::Install(install), Step::Launch { program }])
+    Ok(vec![Step::Install(install), start(probe, request, program)])
 }
 
 /// Makes sure that a started agent can keep what it does: better now than in the middle of a turn.

@@ -47,6 +47,19 @@ pub(crate) struct Global {
 pub(crate) struct ScreenArgs {
     /// A task to begin with, of at least two words; it waits in the composer to be sent.
     pub(crate) task: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// The model: provider/model, a provider or a model.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What may be done without asking.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<PermissionMode>,
+}
+
+/// Where to work.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlaceArgs {
     /// Work on this host: a configured name, an ssh_config alias or user@host:port, and the workspace there.
     #[arg(long, value_name = "HOST[:WORKSPACE]")]
     pub(crate) remote: Option<String>,
@@ -61,12 +74,6 @@ pub(crate) struct ScreenArgs {
     /// Work in this folder instead of the current one.
     #[arg(long, value_name = "FOLDER", conflicts_with = "remote")]
     pub(crate) dir: Option<PathBuf>,
-    /// The model: provider/model, a provider or a model.
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-    /// What may be done without asking.
-    #[arg(long, value_name = "MODE")]
-    pub(crate) permission_mode: Option<PermissionMode>,
 }
 
 impl Cli {
@@ -123,7 +130,7 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// The agent's side: become the daemon that `serve --detach` starts.
     #[command(hide = true)]
-    Daemon,
+    Daemon(DaemonArgs),
     /// The agent's side: copy standard input and output to the daemon's socket.
     #[command(hide = true)]
     Bridge(BridgeArgs),
@@ -142,20 +149,8 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// The task; standard input when absent.
     pub(crate) task: Option<String>,
-    /// Run on this host: a configured name, an ssh_config alias or user@host:port, and the workspace there.
-    #[arg(long, value_name = "HOST[:WORKSPACE]")]
-    pub(crate) remote: Option<String>,
-    /// Forward a port or socket of this machine to one seen from the host, while connected.
-    #[arg(
-        short = 'L',
-        long = "forward",
-        value_name = "[BIND:]PORT:HOST:PORT",
-        requires = "remote"
-    )]
-    pub(crate) forwards: Vec<String>,
-    /// Work in this folder instead of the current one.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "remote")]
-    pub(crate) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Go on with this session.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
@@ -278,14 +273,31 @@ pub(crate) struct ServeArgs {
     /// Serve one connection on standard input and output, and end with it.
     #[arg(long)]
     pub(crate) stdio: bool,
-    /// A word to print around the identity line.
+    /// Take only a daemon of this very program; one of another finishes its turns beside it.
+    #[arg(long, hide = true, requires = "detach")]
+    pub(crate) own: bool,
+    /// Run the daemon in a unit of the user's service manager.
+    #[arg(long, hide = true, requires = "detach")]
+    pub(crate) unit: bool,
+    /// A word to print around the identity line, or the first line.
     #[arg(long, hide = true, value_name = "WORD")]
     pub(crate) fence: Option<String>,
+}
+
+/// Become a daemon.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DaemonArgs {
+    /// Which place of this home it takes: 0, or a higher one beside a daemon that finishes its turns.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..i64::from(remote_agent::run_dir::PLACES)))]
+    pub(crate) place: u8,
 }
 
 /// Copy standard input and output to the daemon's socket.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BridgeArgs {
+    /// The socket; the first daemon's of this home when absent.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
     /// A word to print around the first line.
     #[arg(long, value_name = "WORD")]
     pub(crate) fence: String,

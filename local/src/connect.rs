@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use link::{AgentLink, Link, LocalLink, Patience, Prompter};
+use link::{AgentLink, Link, LocalLink, Patience, Prompter, Stay};
 use remote_agent::Agent;
 use settings::Flag;
 use stdx::task::Scope;
@@ -92,11 +92,22 @@ impl Connected {
     async fn remote(invocation: &Invocation, host: &str) -> Result<Self, Failure> {
         let connected = Self::dial_in_text(invocation, host, Start::IfNeeded).await?;
         match connected.link.wait_live(Patience::FirstTry).await {
-            Ok(()) => Ok(connected),
+            Ok(()) => {
+                connected.say_how_long_it_stays();
+                Ok(connected)
+            }
             Err(error) => {
                 connected.close().await;
                 Err(Failure::from(error))
             }
+        }
+    }
+
+    /// Says on standard error where the agent of a host does not stay as it does elsewhere.
+    fn say_how_long_it_stays(&self) {
+        let ready = self.ssh().and_then(Link::ready);
+        if let Some(notice) = ready.and_then(|ready| ready.stay).and_then(Stay::notice) {
+            crate::terminal::error(&format!("note: {notice}"));
         }
     }
 

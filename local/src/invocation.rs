@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use remote_agent::{AgentOptions, environment, run_dir::RunDir};
@@ -98,6 +99,7 @@ impl Invocation {
             login_shell,
             flags,
             socket: String::new(),
+            lease_patience: Duration::ZERO,
         }
     }
 

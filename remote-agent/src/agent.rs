@@ -41,6 +41,8 @@ pub struct AgentOptions {
     pub flags: Vec<Flag>,
     /// The daemon's socket, empty for an agent that has none.
     pub socket: String,
+    /// How long to wait for the lease of a session that another agent without a socket holds: one that is about to end.
+    pub lease_patience: Duration,
 }
 
 /// Why an agent could not be opened.
@@ -107,6 +109,7 @@ impl Agent {
             user_home: options.user_home.clone(),
             preset: preset(&loaded.settings),
             assembler: Arc::new(FromSettings::new(sources, host)),
+            lease_patience: options.lease_patience,
             scope: scope.child("sessions"),
         });
         Ok(Self {

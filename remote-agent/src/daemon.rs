@@ -39,7 +39,7 @@ pub enum DaemonError {
     Open(#[from] OpenError),
 }
 
-/// Serves until `stop` resolves, a client asks for shutdown, or nobody has needed the daemon for its idle time.
+/// Serves until `stop` resolves, a client asks for shutdown, it has drained, or nobody has needed the daemon for its idle time.
 ///
 /// # Errors
 /// [`DaemonError`] when it cannot start.
@@ -70,7 +70,7 @@ pub async fn serve(
     tokio::select! {
         biased;
         () = stop => tracing::info!("told to stop by a signal"),
-        () = agent.manager().shutdown_requested() => tracing::info!("told to stop by a client"),
+        () = asked_to_end(&agent, run_dir) => tracing::info!("told to stop by a client"),
         () = idle(agent.manager().turns(), &clients, agent.idle_exit()) => {
             tracing::info!("nobody has needed this daemon; it ends");
         }
@@ -99,6 +99,17 @@ fn write_identity(run_dir: &RunDir, agent: &Agent) -> Result<(), DaemonError> {
         object.insert("home".to_owned(), agent.home().to_string().into());
     }
     stdx::atomic_write::atomic_write(&path, value.to_string().as_bytes(), 0o600).map_err(failed)
+}
+
+/// Waits until a client has asked for the end, or the turns of a daemon that drains have ended.
+async fn asked_to_end(agent: &Agent, run_dir: &RunDir) {
+    agent.manager().drain_requested().await;
+    // A client that looks before it connects goes elsewhere.
+    if let Err(error) = write_identity(run_dir, agent) {
+        // Who connects hears it from the hello.
+        tracing::warn!(%error, "could not leave word of draining");
+    }
+    agent.manager().shutdown_requested().await;
 }
 
 /// Waits until no client was connected and no turn ran for `limit`; zero waits for ever.

@@ -11,9 +11,11 @@
 //! | change what a client is told about this process | [`identity`] |
 //! | change which environment tools get | [`environment`] |
 //! | see what `reasonix bridge` does | [`bridge`] |
+//! | change the agent that lives on one connection | [`attached`] |
 
 mod agent;
 mod assemble;
+pub mod attached;
 pub mod bridge;
 pub mod daemon;
 pub mod detach;

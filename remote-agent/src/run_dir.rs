@@ -1,5 +1,8 @@
 //! The run directory: where a daemon's socket, lock and identity live (settled details 7).
 //!
+//! A daemon that is started beside another one, because that one is older and finishes its turns, has its own in a
+//! numbered folder of the first one's.
+//!
 //! It is not in the home, which may be on a network file system. Its name carries a hash of home, machine and boot,
 //! so that a demo, a test and the real daemon of one user never meet, and a rebooted machine starts clean.
 
@@ -16,7 +19,10 @@ use crate::identity;
 /// A socket path must stay below this many bytes (`sun_path` holds 108).
 const SOCKET_PATH: usize = 100;
 
-/// The run directory of the daemon of one home.
+/// How many daemons of one home may run beside each other: the one that serves, and older ones that drain.
+pub const PLACES: u8 = 9;
+
+/// The run directory of a daemon of one home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
     path: PathBuf,
@@ -70,6 +76,23 @@ impl RunDir {
         Self { path }
     }
 
+    /// Names the run directory of a daemon beside the first one: a folder in its directory, so that what hides that one
+    /// hides them all. Place 0 is the first one's.
+    #[must_use]
+    pub fn place(&self, place: u8) -> Self {
+        match place {
+            0 => self.clone(),
+            _ => Self {
+                path: self.path.join(place.to_string()),
+            },
+        }
+    }
+
+    /// Lists the run directories that daemons of this home may have, the first one first.
+    pub fn places(&self) -> impl Iterator<Item = (u8, Self)> {
+        (0..PLACES).map(|place| (place, self.place(place)))
+    }
+
     /// Makes the directory if it is missing, and checks that it is ours alone.
     ///
     /// # Errors
@@ -83,6 +106,9 @@ impl RunDir {
             path: self.path.clone(),
             why: why.to_owned(),
         };
+        if let Some(first) = self.first() {
+            first.prepare()?;
+        }
         match fs::DirBuilder::new().mode(0o700).create(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
             _ => {}
@@ -103,6 +129,16 @@ impl RunDir {
         } else {
             Ok(())
         }
+    }
+
+    /// Gives the directory of the first place, if this is another one's.
+    pub(crate) fn first(&self) -> Option<Self> {
+        let name = self.path.file_name()?.to_str()?;
+        let is_place = name.parse::<u8>().is_ok_and(|place| place < PLACES);
+        let path = self.path.parent().filter(|_| is_place)?;
+        Some(Self {
+            path: path.to_path_buf(),
+        })
     }
 
     /// Gives the directory.

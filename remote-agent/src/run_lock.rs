@@ -75,6 +75,10 @@ impl Drop for RunLock {
         // A directory that stays does no harm: the next daemon takes it over. One that holds anything stays.
         drop(fs::remove_file(self.run_dir.lock()));
         drop(fs::remove_dir(self.run_dir.path()));
+        // Likewise: the first place's directory goes with the last daemon, whichever it is.
+        if let Some(first) = self.run_dir.first() {
+            drop(fs::remove_dir(first.path()));
+        }
     }
 }
 
@@ -119,6 +123,26 @@ mod tests {
         drop(old);
         assert!(is_at_its_path(&new.file, &dir), "the other one's lock stays");
         assert!(matches!(RunLock::take(&dir), Err(DaemonError::Running(_))));
+    }
+
+    #[test]
+    fn places_are_held_beside_each_other_and_the_last_one_takes_the_directory_along() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = run_dir(&home);
+        let (first, second) = (
+            RunLock::take(&dir).unwrap(),
+            RunLock::take(&dir.place(1)).unwrap(),
+        );
+        assert!(matches!(
+            RunLock::take(&dir.place(1)),
+            Err(DaemonError::Running(_))
+        ));
+        drop(first);
+        assert!(dir.path().exists() && !dir.lock().exists());
+        let again = RunLock::take(&dir).unwrap();
+        drop(again);
+        drop(second);
+        assert!(!dir.path().exists());
     }
 
     #[test]

@@ -51,7 +51,11 @@ fn check(probe: &Probe, install: Install, want: &str) -> Option<InstallStep> {
             .into_iter()
             .map(|s| match s {
                 Step::Attach(_) => "attach".into(),
-                Step::Launch { program } => format!("launch {program}"),
+                Step::Launch { program, own, rungs } => {
+                    assert_eq!(own, install == Install::Upload);
+                    assert_eq!(rungs, ladder::ladder(probe));
+                    format!("launch {program}")
+                }
                 Step::Install(install) => {
                     let word = format!("install at {}", install.offset());
                     step = Some(install);

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use protocol::Hello;
 
-use crate::script::Carriage;
+use crate::{ladder::LoginManager, script::Carriage};
 
 /// What a host said.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +31,8 @@ pub struct Probe {
     pub tools: Tools,
     /// What confines commands there.
     pub isolation: Isolation,
+    /// What becomes of processes when the user logs out.
+    pub login: LoginManager,
     /// How the question itself went: noise, time, clock.
     pub exchange: Exchange,
     /// How scripts reach it.

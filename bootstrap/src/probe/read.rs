@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     answer::{Answer, unhex},
+    ladder::LoginManager,
     layout,
     script::Carriage,
 };
@@ -54,6 +55,7 @@ pub(crate) fn parse(answer: &Answer) -> Probe {
             hash: answer.get("hash").map(str::to_owned),
         },
         isolation: isolation(answer),
+        login: LoginManager::read(answer),
         system,
         exchange: Exchange::default(),
         stderr: Vec::new(),

@@ -222,8 +222,14 @@ rx_x=$(command -v reasonix 2>/dev/null)
 case $rx_x in /*) if [ -x "$rx_x" ]; then installed "$rx_x"; fi ;; esac
 
 # Daemons leave identity.json beside their socket. Whether it tells the truth is decided by the reader of this answer.
+# One that was started beside another one has a numbered folder in that one's.
+daemons() {
+  if [ -h "$1" ] || [ ! -d "$1" ] || [ "$(owner_of "$1/.")" != "$rx_uid" ]; then return; fi
+  for rx_y in "$1" "$1"/[0-9]*; do
+    if [ ! -h "$rx_y" ] && [ -r "$rx_y/identity.json" ]; then daemon "$rx_y"; fi
+  done
+}
 daemon() {
-  if [ -h "$1" ] || [ ! -d "$1" ] || [ "$(owner_of "$1/.")" != "$rx_uid" ] || [ ! -r "$1/identity.json" ]; then return; fi
   if has dd; then rx_i=$(dd if="$1/identity.json" bs=4096 count=1 2>/dev/null); else rx_i=$(cat "$1/identity.json" 2>/dev/null); fi
   rx_p=$(printf '%s\n' "$rx_i" | sed -n 's/.*"pid" *: *\([0-9][0-9]*\).*/\1/p')
   rx_st=
@@ -235,8 +241,24 @@ daemon() {
   say daemon "$(hex "$rx_i") :$(hex "$rx_st")"
 }
 if [ -n "${XDG_RUNTIME_DIR:-}" ]; then
-  for rx_x in "$XDG_RUNTIME_DIR"/reasonix-*; do daemon "$rx_x"; done
+  for rx_x in "$XDG_RUNTIME_DIR"/reasonix-*; do daemons "$rx_x"; done
 fi
-for rx_x in "/tmp/reasonix-$rx_uid-"*; do daemon "$rx_x"; done
+for rx_x in "/tmp/reasonix-$rx_uid-"*; do daemons "$rx_x"; done
+
+# What becomes of the user's processes at the end of the login (logind.conf(5)), and who else could run the agent.
+say user "$(hex "$(id -un 2>/dev/null)")"
+rx_got=
+if has loginctl; then
+  rx_got=$(limited 5 loginctl show-session -p KillUserProcesses -p KillOnlyUsers -p KillExcludeUsers 2>/dev/null)
+fi
+if [ -z "$rx_got" ] && [ -d /run/systemd/system ]; then
+  rx_got=$(cat /etc/systemd/logind.conf /usr/lib/systemd/logind.conf.d/*.conf /run/systemd/logind.conf.d/*.conf /etc/systemd/logind.conf.d/*.conf 2>/dev/null | grep '^Kill')
+fi
+printf '%s\n' "$rx_got" | while IFS= read -r rx_x; do
+  case $rx_x in Kill*=*) say logind "$rx_x" ;; esac
+done
+if [ -n "${XDG_SESSION_ID:-}" ] || grep -q 'session-.*\.scope' /proc/self/cgroup 2>/dev/null; then say session yes; fi
+rx_x=${XDG_RUNTIME_DIR:-/run/user/$rx_uid}
+if has systemd-run && { [ -S "$rx_x/bus" ] || [ -S "$rx_x/systemd/private" ]; }; then say manager yes; fi
 if [ -e "/var/lib/systemd/linger/$(id -un 2>/dev/null)" ]; then say linger yes; fi
 say end 0

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use bootstrap::{Arrival, ErrorKind, Stage, Verdict, bridge_call};
+use bootstrap::{Arrival, End, ErrorKind, Stage, Stay, Verdict, bridge_call};
 
 use crate::{
     host::{Host, write_program},
@@ -13,7 +13,7 @@ use crate::{
 async fn the_identity_line_is_found_in_noise() {
     let host = Host::with_startup("echo '{\"instance\":\"no\"}'");
     let ready = go(&host, &wanted(&host, &program(20_000))).await.unwrap();
-    assert_eq!(ready.hello, hello());
+    assert_eq!((ready.hello, ready.stay), (Some(hello()), Some(Stay::Detached)));
     assert_eq!(host.execs(), 3);
     let seen = host.seen.lock().unwrap();
     assert!(
@@ -139,7 +139,7 @@ async fn a_running_daemon_is_attached_to() {
     assert_eq!((ready.arrival, host.execs()), (Arrival::Attached, 1));
     assert_eq!(
         (ready.hello, ready.program.as_str()),
-        (hello.clone(), "/opt/reasonix")
+        (Some(hello.clone()), "/opt/reasonix")
     );
     // The same number, another process.
     hello.identity.start_time += 1;
@@ -156,7 +156,7 @@ async fn the_bridge_hands_the_stream_over() {
             &path,
             "#!/bin/sh\necho \"$3 connected $3\"; echo $REASONIX_HOME; exec cat\n",
         );
-        let mut call = bridge_call(path.to_str().unwrap(), Some("/r/h"));
+        let mut call = bridge_call(path.to_str().unwrap(), Some("/r/h"), End::Socket("/r/s"));
         let mut input = call.preface.clone();
         input.extend_from_slice(b"PRI * HTTP/2.0\n\0\xff");
         let output = host.raw(&call.command, &input).await;

@@ -2,7 +2,9 @@
 
 use std::{fs, path::PathBuf, sync::Mutex};
 
-use bootstrap::{Artifact, ArtifactSource, Error, Install, Progress, Ready, Target, Update, Wanted, ensure};
+use bootstrap::{
+    Artifact, ArtifactSource, Error, Install, Progress, Ready, Target, Update, Wanted, Wish, ensure,
+};
 use protocol::{Build, Hello, Identity, VersionRange};
 
 use crate::host::Host;
@@ -79,6 +81,7 @@ pub(crate) fn wanted(host: &Host, program: &[u8]) -> Wanted {
         home: None,
         install: Install::Auto,
         protocol: OURS,
+        stay: Wish::Any,
         source: ArtifactSource {
             own_executable,
             own_target: Target::own(),

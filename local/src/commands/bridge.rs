@@ -6,7 +6,7 @@ use crate::{args::BridgeArgs, exit::Exit, invocation::Invocation, report::Failur
 
 /// Copies until the connection ends.
 pub(crate) async fn run(invocation: &Invocation, args: BridgeArgs) -> Result<Exit, Failure> {
-    let socket = invocation.run_dir().socket();
+    let socket = args.socket.unwrap_or_else(|| invocation.run_dir().socket());
     match bridge::run(&socket, &args.fence, tokio::io::stdin(), tokio::io::stdout()).await {
         Ok(BridgeOutcome::Finished) => Ok(Exit::Success),
         Ok(BridgeOutcome::NoDaemon | BridgeOutcome::Denied) => Ok(Exit::Failed),

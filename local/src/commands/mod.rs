@@ -47,7 +47,7 @@ fn pick(cli: Cli, invocation: &Invocation) -> Result<Exit, Failure> {
     };
     match command {
         // The daemon logs to its own file.
-        Command::Daemon => return serve::daemon(invocation),
+        Command::Daemon(args) => return serve::daemon(invocation, &args),
         // It leaves nothing behind, not even a log.
         Command::Demo(args) if demo::opens_screen(invocation, &args) => {
             return in_runtime(demo::on_screen(invocation));
@@ -88,7 +88,7 @@ fn plain(command: Command, invocation: &Invocation) -> Result<Exit, Failure> {
         Command::Config(command) => config::run(invocation, &command),
         Command::Serve(args) => in_runtime(serve::run(invocation, args)),
         Command::Setup => in_runtime(setup::run(invocation)),
-        Command::Daemon => serve::daemon(invocation),
+        Command::Daemon(args) => serve::daemon(invocation, &args),
         Command::Bridge(args) => in_runtime(bridge::run(invocation, args)),
         Command::Key(args) => key::run(invocation, &args),
         Command::HelpAll => help_all::run(),

@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
-use remote_agent::{Agent, OpenError, bridge, daemon, detach};
+use remote_agent::{
+    Agent, AgentOptions, OpenError, attached, daemon,
+    detach::{self, Accept, Under},
+    run_dir::RunDir,
+};
 
 use crate::{
-    args::ServeArgs,
+    args::{DaemonArgs, ServeArgs},
     exit::Exit,
     headless::Signals,
     invocation::Invocation,
@@ -17,19 +21,20 @@ use crate::{
 /// Runs one of the three ways.
 pub(crate) async fn run(invocation: &Invocation, args: ServeArgs) -> Result<Exit, Failure> {
     match (args.detach, args.stdio) {
-        (true, _) => start_daemon(invocation, args.fence).await,
-        (false, true) => over_stdio(invocation).await,
-        (false, false) => serve(invocation, Exit::Failed).await,
+        (true, _) => start_daemon(invocation, args).await,
+        (false, true) => over_stdio(invocation, args.fence).await,
+        (false, false) => serve(invocation, &invocation.run_dir(), Exit::Failed).await,
     }
 }
 
 /// Becomes the daemon: leaves the terminal, logs to a file, serves.
-pub(crate) fn daemon(invocation: &Invocation) -> Result<Exit, Failure> {
+pub(crate) fn daemon(invocation: &Invocation, args: &DaemonArgs) -> Result<Exit, Failure> {
     leave_the_terminal()?;
     let log = invocation.daemon_log();
     logging::to_file(&log, invocation.verbose, invocation.variable("REASONIX_LOG"))
         .map_err(|error| Failure::new(Exit::Failed, format!("could not open {}: {error}", log.display())))?;
-    super::in_runtime(serve(invocation, Exit::InPlace))
+    let run_dir = invocation.run_dir().place(args.place);
+    super::in_runtime(serve(invocation, &run_dir, Exit::InPlace))
 }
 
 /// Makes this process the leader of its own session, so that the end of the starter's terminal does not reach it.
@@ -40,13 +45,13 @@ fn leave_the_terminal() -> Result<(), Failure> {
 }
 
 /// Serves until told to stop. `occupied` says that another daemon of this home is in place.
-async fn serve(invocation: &Invocation, occupied: Exit) -> Result<Exit, Failure> {
+async fn serve(invocation: &Invocation, run_dir: &RunDir, occupied: Exit) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
     let options = invocation.agent_options(login_shell(invocation), Vec::new());
     let stop = async move {
         signals.next().await;
     };
-    match daemon::serve(options, &invocation.run_dir(), stop).await {
+    match daemon::serve(options, run_dir, stop).await {
         Ok(()) => Ok(Exit::Success),
         Err(daemon::DaemonError::Open(error)) => Err(open_failure(error)),
         Err(error @ daemon::DaemonError::Running(_)) => Err(Failure::new(occupied, report::chain(&error))),
@@ -55,7 +60,7 @@ async fn serve(invocation: &Invocation, occupied: Exit) -> Result<Exit, Failure>
 }
 
 /// Starts a daemon, waits until it answers, and prints who it is on one line.
-async fn start_daemon(invocation: &Invocation, fence: Option<String>) -> Result<Exit, Failure> {
+async fn start_daemon(invocation: &Invocation, args: ServeArgs) -> Result<Exit, Failure> {
     // A broken configuration is said here, where somebody reads it, and not only in the daemon's log.
     invocation.settings(None, &[])?;
     let program = std::env::current_exe().map_err(|error| {
@@ -64,11 +69,26 @@ async fn start_daemon(invocation: &Invocation, fence: Option<String>) -> Result<
             format!("could not find this program's own file: {error}"),
         )
     })?;
-    let hello = detach::start(&program, &invocation.run_dir(), &invocation.daemon_log())
+    let wanted = detach::Start {
+        program: &program,
+        run_dir: &invocation.run_dir(),
+        log: &invocation.daemon_log(),
+        accept: if args.own {
+            Accept::OwnProgram
+        } else {
+            Accept::Compatible
+        },
+        under: if args.unit {
+            Under::UserManager
+        } else {
+            Under::Itself
+        },
+    };
+    let hello = detach::start(&wanted)
         .await
         .map_err(|error| Failure::new(Exit::Bootstrap, report::chain(&error)))?;
     let identity = serde_json::to_string(&hello).unwrap_or_default();
-    match fence {
+    match args.fence {
         Some(fence) => terminal::line(&format!("\n{fence} {identity} {fence}")),
         None => terminal::line(&identity),
     }
@@ -76,12 +96,18 @@ async fn start_daemon(invocation: &Invocation, fence: Option<String>) -> Result<
 }
 
 /// Serves one connection and ends with it: nothing stays behind.
-async fn over_stdio(invocation: &Invocation) -> Result<Exit, Failure> {
-    let options = invocation.agent_options(login_shell(invocation), Vec::new());
+async fn over_stdio(invocation: &Invocation, fence: Option<String>) -> Result<Exit, Failure> {
+    let mut signals = Signals::new()?;
+    let options = AgentOptions {
+        lease_patience: attached::LEASE_PATIENCE,
+        ..invocation.agent_options(login_shell(invocation), Vec::new())
+    };
     let agent = Agent::open(options).await.map_err(open_failure)?;
-    // A reader that went away is the end of the connection, like any other.
-    drop(bridge::copy(agent.connect(), tokio::io::stdin(), tokio::io::stdout()).await);
-    agent.close().await;
+    let stop = async move {
+        signals.next().await;
+    };
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    attached::serve(&agent, fence.as_deref(), input, output, stop).await;
     Ok(Exit::Success)
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use bootstrap::{LastVisit, Next, Reply, SshRemote, Via, Wanted, Workspace};
+use bootstrap::{Install, LastVisit, Next, Reply, SshRemote, Stay, Via, Wanted, Wish, Workspace};
 use client::Agent;
 use protocol::{Hello, Identity, hello};
 use stdx::task::Scope;
@@ -18,6 +18,7 @@ use crate::{
     machine::{HostIdentity, OtherMachine, Verdict},
     progress::{Doings, Stage},
     prompt::Shown,
+    upgrade,
     visits::{Visit, Visits},
     wire::{NoWire, Route, Switch, Way},
     workspace,
@@ -129,12 +130,32 @@ impl Dialer {
                 return Ok(attached);
             }
         }
-        match self.bootstrapped(connection, doings).await? {
+        match self.bootstrapped(connection, Wish::Any, doings).await? {
             Ok(attached) => Ok(attached),
             // The daemon died between the probe and the attach. Once is bad luck.
             Err(error) => {
                 tracing::info!(%error, "the daemon is gone again: bootstrap once more");
-                self.bootstrapped(connection, doings).await?
+                match self.bootstrapped(connection, Wish::Any, doings).await? {
+                    Err(error) if is_gone(&error) => self.on_the_connection(connection, error, doings).await,
+                    result => result,
+                }
+            }
+        }
+    }
+
+    /// Lets the agent live on the connection, since the host ends whatever else is started there. Where that does not
+    /// work either, what went wrong first is worth knowing.
+    async fn on_the_connection(
+        &self,
+        connection: &Connection,
+        gone: Error,
+        doings: &Doings,
+    ) -> Result<Attached, Error> {
+        match self.bootstrapped(connection, Wish::Connection, doings).await? {
+            Ok(attached) => Ok(attached),
+            Err(error) => {
+                tracing::info!(%error, "no agent on the connection either");
+                Err(gone)
             }
         }
     }
@@ -164,6 +185,7 @@ impl Dialer {
                         workspace: None,
                         via,
                         arrival: None,
+                        stay: (via == Via::Stdio).then_some(Stay::Connection),
                     };
                     let there = (last.socket.clone(), rtt);
                     return self.arrived(connection, ready, there, doings).await.map(Some);
@@ -181,20 +203,31 @@ impl Dialer {
     async fn bootstrapped(
         &self,
         connection: &Connection,
+        stay: Wish,
         doings: &Doings,
     ) -> Result<Result<Attached, Error>, Error> {
         let host = connection.host();
-        let found = self
-            .ensured(connection, doings)
+        let mut found = self
+            .ensured(connection, stay, doings)
             .await
             .map_err(|error| Error::new(doings.now(), host, ErrorKind::Bootstrap(error)))?;
-        self.check(host, &found.hello.identity, doings).await?;
+        if let Some(hello) = &found.hello {
+            self.check(host, &hello.identity, doings).await?;
+        }
         doings.stage(Stage::Attaching);
-        let mut ways = [Via::Streamlocal, Via::Bridge];
+        if self.options.install.install == Install::Upload {
+            // Before the wire is opened: a host may allow one session at a time.
+            upgrade::drain_others(connection, &found, self.options.timings.attach, &self.scope).await;
+        }
+        let mut ways = match found.hello {
+            Some(_) => vec![Via::Streamlocal, Via::Bridge],
+            None => vec![Via::Stdio],
+        };
         if self.visits.last().is_some_and(|last| last.via == Via::Bridge) {
             ways.reverse();
         }
-        let socket = found.hello.identity.socket.clone();
+        let socket = found.hello.as_ref().map(|hello| hello.identity.socket.clone());
+        let socket = socket.unwrap_or_default();
         let mut why = None;
         for via in ways {
             let way = way(via, &socket, &found.program, found.home.as_deref());
@@ -207,6 +240,7 @@ impl Dialer {
                         workspace: found.workspace,
                         via,
                         arrival: Some(found.arrival),
+                        stay: found.stay,
                     };
                     let there = (socket, rtt);
                     return self.arrived(connection, ready, there, doings).await.map(Ok);
@@ -215,25 +249,34 @@ impl Dialer {
                 Reached::Unknown(error) => why = Some(error),
             }
         }
+        if let Some(fallen) = found.fallen.take().and_then(Arc::into_inner) {
+            // The agent on the connection was only the last way out.
+            return Err(Error::new(Stage::Launching, host, ErrorKind::Bootstrap(fallen)));
+        }
         let nobody = || NoWire::Bridge(BridgeRefusal::NoAnswer(None)).into_error(host);
-        Err(why.unwrap_or_else(nobody))
+        let why = why.unwrap_or_else(nobody);
+        match stay {
+            Wish::Any => Err(why),
+            Wish::Connection => Ok(Err(why)),
+        }
     }
 
     /// Bootstraps, and once more when a workspace that was missing was made.
     async fn ensured(
         &self,
         connection: &Connection,
+        stay: Wish,
         doings: &Doings,
     ) -> Result<bootstrap::Ready, bootstrap::Error> {
         let remote = SshRemote::new(connection.clone());
-        let error = match bootstrap::ensure(&remote, &self.wanted(), doings).await {
+        let error = match bootstrap::ensure(&remote, &self.wanted(stay), doings).await {
             Ok(ready) => return Ok(ready),
             Err(error) => error,
         };
         if let bootstrap::ErrorKind::Workspace(Workspace::Missing(folder)) = error.kind()
             && workspace::offer(connection, &self.shown(doings), folder).await
         {
-            return bootstrap::ensure(&remote, &self.wanted(), doings).await;
+            return bootstrap::ensure(&remote, &self.wanted(stay), doings).await;
         }
         Err(error)
     }
@@ -242,7 +285,7 @@ impl Dialer {
         Shown::new(Arc::clone(&self.options.prompter), doings.clone())
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self, stay: Wish) -> Wanted {
         let install = &self.options.install;
         // Checked once: a workspace that vanishes later is the agent's to tell, and no reason to stay away.
         let is_first = self.known().is_none();
@@ -252,6 +295,7 @@ impl Dialer {
             install: install.install,
             protocol: hello::VERSIONS,
             source: install.source.clone(),
+            stay,
         }
     }
 
@@ -364,8 +408,18 @@ fn way(via: Via, socket: &str, program: &str, home: Option<&str>) -> Way {
         Via::Bridge => Way::Bridge {
             program: program.to_owned(),
             home: home.map(str::to_owned),
+            socket: socket.to_owned(),
+        },
+        Via::Stdio => Way::Stdio {
+            program: program.to_owned(),
+            home: home.map(str::to_owned),
         },
     }
+}
+
+/// Says whether an error means that the agent that was started is not there any more.
+fn is_gone(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Bridge(BridgeRefusal::NoDaemon))
 }
 
 /// Tells a way that is closed from a connection that is lost.

@@ -1,4 +1,5 @@
-//! The wire over `reasonix bridge`, for hosts that forbid forwarding to a socket.
+//! The wire over `reasonix bridge`, for hosts that forbid forwarding to a socket, or over `reasonix serve --stdio`, for
+//! hosts on which no agent stays.
 
 use std::{
     io,
@@ -7,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bootstrap::{BridgeCall, BridgeReader, Verdict, bridge_call};
+use bootstrap::{BridgeCall, BridgeReader, End, Verdict, bridge_call};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use transport::{ChannelWriter, Connection, ErrorKind, Exec, ExecOutput, ExitWaiter};
 
@@ -21,18 +22,19 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Longest quotation of what a program said instead of being a bridge, in bytes.
 const QUOTE: usize = 200;
 
-/// Runs the bridge and gives the wire once it says that it is connected.
+/// Runs the bridge to a socket, or an agent of its own, and gives the wire once it says that it is connected.
 pub(crate) async fn open(
     connection: &Connection,
     program: &str,
     home: Option<&str>,
+    end: End<'_>,
     patience: Duration,
 ) -> Result<BridgeStream, NoWire> {
     let BridgeCall {
         command,
         preface,
         reader,
-    } = bridge_call(program, home);
+    } = bridge_call(program, home, end);
     let (mut stdin, mut stdout, mut stderr, waiter) = start(connection, &command)
         .await
         .map_err(NoWire::Ssh)?

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use bootstrap::{Arrival, Via};
+use bootstrap::{Arrival, Stay, Via};
 use client::Agent;
 use forward::{ForwardOptions, Forwards};
 use protocol::Hello;
@@ -69,6 +69,8 @@ pub struct Ready {
     pub via: Via,
     /// How the daemon came to be ready; `None`: it was remembered and still there.
     pub arrival: Option<Arrival>,
+    /// How long the agent stays; `None`: it ran already.
+    pub stay: Option<Stay>,
 }
 
 /// How long to wait for a link to be live.

@@ -18,6 +18,7 @@
 //! | change what counts as a change of this machine's network | `network.rs`, `network/kernel.rs` |
 //! | follow one attempt: dial, attach, bootstrap | `attempt.rs` |
 //! | see how the agent's socket is reached | `wire.rs`, `bridge.rs` |
+//! | go over to a newer agent | [`upgrade()`] in `upgrade.rs` |
 //! | see what is remembered of a host | `visits.rs` |
 //! | change what counts as another machine under the same name | `machine.rs` |
 //! | know what an error means for a person and an exit code | `error.rs` |
@@ -40,12 +41,13 @@ mod progress;
 mod prompt;
 mod state;
 mod supervisor;
+mod upgrade;
 mod visits;
 mod wire;
 mod workspace;
 
 pub use agent_link::AgentLink;
-pub use bootstrap::{Arrival, Via};
+pub use bootstrap::{Arrival, Stay, Via};
 pub use error::{BridgeRefusal, Error, ErrorKind, ExitClass};
 pub use handle::{Link, Patience, Ready};
 pub use host::{Host, InstallOptions, LinkOptions, Timings};
@@ -57,4 +59,5 @@ pub use prompt::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,
 };
 pub use state::{Health, LinkState};
+pub use upgrade::{Drain, Other, Upgrade, upgrade};
 pub use visits::forget_machine;

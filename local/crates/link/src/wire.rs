@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use bootstrap::End;
 use client::{ByteStream, Connector};
 use futures_util::future::BoxFuture;
 use tokio::{
@@ -46,7 +47,13 @@ pub(crate) enum Way {
     /// A `direct-streamlocal` channel.
     Streamlocal { socket: String },
     /// `reasonix bridge` over an exec channel.
-    Bridge { program: String, home: Option<String> },
+    Bridge {
+        program: String,
+        home: Option<String>,
+        socket: String,
+    },
+    /// An agent of its own over an exec channel, `reasonix serve --stdio`.
+    Stdio { program: String, home: Option<String> },
 }
 
 /// Why there is no stream.
@@ -77,8 +84,17 @@ impl Way {
                 Ok(stream) => Ok(Box::new(stream)),
                 Err(error) => Err(NoWire::Ssh(error)),
             },
-            Self::Bridge { program, home } => {
-                let stream = bridge::open(connection, program, home.as_deref(), patience).await?;
+            Self::Bridge {
+                program,
+                home,
+                socket,
+            } => {
+                let end = End::Socket(socket);
+                let stream = bridge::open(connection, program, home.as_deref(), end, patience).await?;
+                Ok(Box::new(stream))
+            }
+            Self::Stdio { program, home } => {
+                let stream = bridge::open(connection, program, home.as_deref(), End::Agent, patience).await?;
                 Ok(Box::new(stream))
             }
         }

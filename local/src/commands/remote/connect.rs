@@ -96,12 +96,13 @@ fn arrived(host: &str, ready: &Ready) -> String {
         Some(Arrival::Installed) => "was installed and started",
     };
     let via = match ready.via {
-        Via::Streamlocal => "directly",
-        Via::Bridge => "through `reasonix bridge`",
+        Via::Streamlocal => "its socket is reached directly",
+        Via::Bridge => "its socket is reached through `reasonix bridge`",
+        Via::Stdio => "it lives on this connection",
     };
     let identity = &ready.hello.identity;
     format!(
-        "{host}: the agent (process {}, version {}) {how}; its socket is reached {via}",
+        "{host}: the agent (process {}, version {}) {how}; {via}",
         identity.pid, ready.hello.build.version
     )
 }

@@ -1,6 +1,6 @@
 //! Every open session of a daemon. One task owns the table, so opening an id twice gives one session.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use protocol::{
     DrainReply, DrainRequest, ErrorBody, ErrorCode, Hello, OpenSession, Phase, Preset, SessionId,
@@ -21,6 +21,9 @@ use crate::{
     session::Session,
 };
 
+/// How often a lease is asked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 /// What a manager is made from.
 pub struct ManagerOptions {
     /// Who this daemon is.
@@ -33,6 +36,8 @@ pub struct ManagerOptions {
     pub preset: Preset,
     /// Builds the parts of sessions.
     pub assembler: Arc<dyn Assembler>,
+    /// How long to wait for the lease of a session whose holder has no socket. Other requests to open wait meanwhile.
+    pub lease_patience: Duration,
     /// The owner of every session.
     pub scope: Scope,
 }
@@ -302,7 +307,19 @@ impl Table {
         dir: session_store::SessionDir,
     ) -> Result<Option<(SessionHandle, String)>, ErrorBody> {
         let (holder, instance) = (self.holder(), self.options.hello.identity.instance);
-        let resumed = stdx::task::blocking(move || open::resume(&dir, session, instance, &holder)).await;
+        let deadline = stdx::clock::monotonic() + self.options.lease_patience;
+        let resumed = loop {
+            let (dir, holder) = (dir.clone(), holder.clone());
+            let resumed = stdx::task::blocking(move || open::resume(&dir, session, instance, &holder)).await;
+            match resumed {
+                Err(StoreError::Held { holder: Some(holder) })
+                    if holder.socket.is_none() && stdx::clock::monotonic() < deadline =>
+                {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                resumed => break resumed,
+            }
+        };
         let failed = |error| open::store_error(session, &error);
         let Some((mut opened, notices)) = resumed.map_err(failed)? else {
             return Ok(None);

@@ -25,5 +25,5 @@ mod sse;
 
 pub use axum::Router;
 pub use error::Error;
-pub use listen::{bind_unix, serve_stream, serve_unix};
+pub use listen::{Silence, bind_unix, serve_stream, serve_stream_until, serve_unix};
 pub use router::{Options, router};

@@ -31,15 +31,36 @@ const CONNECTIONS: usize = 256;
 const GRACE: Duration = Duration::from_secs(2);
 /// A socket's address has 108 bytes on Linux and 104 on macOS; the rest is a reserve.
 const SOCKET_PATH: usize = 100;
-/// How often a silent peer is asked whether it lives, and how long it may take to say so. Far longer than a client's
-/// own patience: it only keeps connections of machines that vanished from staying for ever.
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PONG_WITHIN: Duration = Duration::from_secs(120);
+
+/// How often a silent peer is asked whether it lives, and how long it may take to say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// The silence after which it is asked.
+    pub ping_every: Duration,
+    /// The further silence after which the connection is given up.
+    pub pong_within: Duration,
+}
+
+/// Far longer than a client's own patience: it only keeps connections of machines that vanished from staying for ever.
+const SILENCE: Silence = Silence {
+    ping_every: Duration::from_secs(30),
+    pong_within: Duration::from_secs(120),
+};
 
 /// Serves one byte stream until its peer ends it or `scope` is cancelled: HTTP/2 with prior knowledge or HTTP/1.1.
 pub async fn serve_stream(
     io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     router: Router,
+    scope: Scope,
+) {
+    serve_stream_until(io, router, SILENCE, scope).await;
+}
+
+/// Serves one byte stream like [`serve_stream`], with its own patience with a silent peer of HTTP/2.
+pub async fn serve_stream_until(
+    io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    router: Router,
+    silence: Silence,
     scope: Scope,
 ) {
     let mut builder = auto::Builder::new(Tasks(scope.clone()));
@@ -55,8 +76,8 @@ pub async fn serve_stream(
         .max_concurrent_streams(limits::STREAMS)
         .max_frame_size(limits::FRAME)
         .max_header_list_size(limits::HEADERS)
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PONG_WITHIN);
+        .keep_alive_interval(silence.ping_every)
+        .keep_alive_timeout(silence.pong_within);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), TowerToHyperService::new(router)));
     let result = tokio::select! {
         biased;

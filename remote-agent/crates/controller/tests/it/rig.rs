@@ -146,6 +146,7 @@ fn start(dir: &Path, model: &ScriptedModel, window: Option<u64>) -> (Manager, Sc
     let at = |name: &str| AbsPath::new(dir.join(name)).unwrap();
     let scope = Scope::root("test");
     let options = ManagerOptions {
+        lease_patience: Duration::ZERO,
         hello: hello(),
         sessions: at("sessions"),
         user_home: at(""),

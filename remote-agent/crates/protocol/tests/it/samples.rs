@@ -66,7 +66,7 @@ pub(crate) fn all() -> Vec<(&'static str, String, Value)> {
         let name = json(code).as_str().unwrap().to_owned();
         add("error", &name, json(error(code)));
     }
-    for (kind, variant, value) in queries() {
+    for (kind, variant, value) in queries().into_iter().chain(draining()) {
         add(kind, variant, value);
     }
     out
@@ -396,18 +396,6 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
         phase: None,
         ..info()
     };
-    let successor = DrainRequest {
-        successor: Some("/tmp/reasonix-0-x/1/s".into()),
-    };
-    let drained = DrainReply {
-        running: vec![session()],
-    };
-    let held = SessionList {
-        sessions: vec![SessionInfo {
-            held_by: Some("/tmp/reasonix-0-x/s".into()),
-            ..info()
-        }],
-    };
     let counted = SessionList {
         sessions: vec![counted],
     };
@@ -420,12 +408,29 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
         ("history_page", "one", json(page)),
         ("shutdown_request", "force", json(ShutdownRequest { force: true })),
         ("shutdown_reply", "running", json(reply)),
+        ("receipt", "turn", json(receipt)),
+        ("receipt", "plain", json(without)),
+    ]
+}
+
+fn draining() -> Vec<(&'static str, &'static str, Value)> {
+    let successor = DrainRequest {
+        successor: Some("/tmp/reasonix-0-x/1/s".into()),
+    };
+    let drained = DrainReply {
+        running: vec![session()],
+    };
+    let held = SessionList {
+        sessions: vec![SessionInfo {
+            held_by: Some("/tmp/reasonix-0-x/s".into()),
+            ..info()
+        }],
+    };
+    vec![
         ("drain_request", "plain", json(DrainRequest::default())),
         ("drain_request", "successor", json(successor)),
         ("drain_reply", "running", json(drained)),
         ("session_list", "held", json(held)),
-        ("receipt", "turn", json(receipt)),
-        ("receipt", "plain", json(without)),
     ]
 }
 

@@ -95,6 +95,7 @@ pub(crate) fn manager(dir: &Path, model: &ScriptedModel, hello: Hello, scope: &S
             base_url: model.base_url(),
             temp: at("tmp"),
         }),
+        lease_patience: Duration::ZERO,
         scope: scope.child("sessions"),
     })
 }
