@@ -8,7 +8,7 @@ use crate::job::{Echo, Job, JobOptions};
 use crate::system;
 
 /// Programs that tests start, and the Debian package each of them is in.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("sshd", "openssh-server"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),
@@ -18,6 +18,8 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("fish", "fish"),
     ("tcsh", "tcsh"),
     ("dash", "dash"),
+    ("zsh", "zsh"),
+    ("busybox", "busybox-static"),
     ("strace", "strace"),
     ("zstd", "zstd"),
     ("openssl", "openssl"),
