@@ -1,21 +1,34 @@
 //! The OpenSSH client configuration (pure): from files or from the output of `ssh -G` to keyword-value pairs.
 //!
-//! The own parser is the fallback for machines without OpenSSH. It knows `Host`, `Match` (all, host, originalhost, user,
-//! localuser), `Include`, quoting and `=`; the first value of a keyword wins, identity files add up. `Match exec`,
-//! `final` and `canonical` never match here: running commands and second passes are left to `ssh -G`.
+//! The own parser is the fallback for machines without OpenSSH and gives the same answers as `ssh -G`: quoting and `=`,
+//! `Host`, `Match`, `Include`, the first value first, tokens, canonical names and the second pass. What it asks of the
+//! machine (included files, `Match exec`, name look-ups) goes through [`Machine`].
+//!
+//! | I want to… | Open |
+//! | --- | --- |
+//! | know how a line falls into words | `lexer` |
+//! | add a keyword | `keywords` |
+//! | know in which order files and blocks apply | `reader` |
+//! | add a condition of `Match` | `matcher` |
+//! | know what a host is called in the end | `canonical` |
+//! | add a `%` token | `tokens` |
+//! | list the hosts that a person named | `aliases` |
 
 mod aliases;
+pub(crate) mod canonical;
+pub(crate) mod keywords;
 mod lexer;
+mod matcher;
+mod reader;
 pub(crate) mod tokens;
 
-use std::{
-    net::IpAddr,
-    path::{Path, PathBuf},
-};
+use std::{net::IpAddr, path::PathBuf};
 
 pub use aliases::{Alias, aliases};
+pub(crate) use reader::jumps;
+pub use reader::{SourceFile, parse_file, read};
 
-use crate::{AddressFamily, Error, ErrorKind, Stage, Target, known_hosts::pattern_list_matches};
+use crate::{AddressFamily, Target, known_hosts::glob};
 
 /// How deep `Include` may be nested (as in OpenSSH).
 pub(crate) const MAX_DEPTH: usize = 16;
@@ -97,6 +110,25 @@ impl Pairs {
     pub fn push(&mut self, keyword: &str, args: Vec<String>) {
         self.0.push((keyword.to_ascii_lowercase(), args));
     }
+
+    /// Adds a pair unless the keyword has a value.
+    fn push_first(&mut self, keyword: &str, args: Vec<String>) {
+        if self.args(keyword).is_none() {
+            self.push(keyword, args);
+        }
+    }
+
+    /// Gives a keyword this value and no other.
+    fn replace(&mut self, keyword: &str, value: &str) {
+        self.0.retain(|(key, _)| key != keyword);
+        self.push(keyword, vec![value.to_owned()]);
+    }
+
+    /// Takes away the values of a keyword that a pattern fits.
+    fn remove(&mut self, keyword: &str, pattern: &str) {
+        let fits = |args: &[String]| glob(pattern.as_bytes(), args.join(" ").as_bytes());
+        self.0.retain(|(key, args)| key != keyword || !fits(args));
+    }
 }
 
 /// Reads the output of `ssh -G`: one `keyword value` a line, without quotes.
@@ -111,175 +143,17 @@ pub fn parse_dump(text: &str) -> Pairs {
     pairs
 }
 
-/// Gives the files that an `Include` argument names, with their text.
-pub type Includes<'a> = &'a dyn Fn(&str) -> Vec<(PathBuf, String)>;
-
-/// What the conditions of a configuration file are compared with.
+/// What the conditions of a configuration file are compared with, and what its tokens stand for.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
     /// The host as typed.
     pub target: &'a Target,
     /// The user who runs this program.
     pub local_user: &'a str,
-}
-
-/// Reads one file and what it includes into `pairs`.
-///
-/// # Errors
-/// A line that OpenSSH would reject; the message names file and line.
-pub fn parse_file(
-    text: &str,
-    file: &Path,
-    query: Query<'_>,
-    includes: Includes<'_>,
-    pairs: &mut Pairs,
-) -> Result<(), Error> {
-    Parser {
-        query,
-        includes,
-        pairs,
-    }
-    .file(text, file, true, 0)
-}
-
-struct Parser<'a> {
-    query: Query<'a>,
-    includes: Includes<'a>,
-    pairs: &'a mut Pairs,
-}
-
-impl Parser<'_> {
-    fn file(&mut self, text: &str, file: &Path, scope: bool, depth: u32) -> Result<(), Error> {
-        // An included file starts in the scope of its Include line and cannot leave it.
-        let mut active = scope;
-        for (index, line) in text.lines().enumerate() {
-            let fail = |message: String| {
-                let message = format!("{} line {}: {message}", file.display(), index + 1);
-                Error::new(ErrorKind::Config, Stage::Config, &self.query.target.host, message)
-            };
-            let Some((keyword, args)) = split_line(line).map_err(fail)? else {
-                continue;
-            };
-            if args.is_empty() {
-                return Err(fail(format!("no value after {keyword}")));
-            }
-            match keyword.as_str() {
-                "host" => active = scope && self.host_matches(&args),
-                "match" => active = scope && self.match_holds(&args).map_err(fail)?,
-                "include" if depth >= 16 => return Err(fail("too many nested Include lines".into())),
-                "include" => {
-                    for (path, text) in args.iter().flat_map(|arg| (self.includes)(arg)) {
-                        self.file(&text, &path, active, depth + 1)?;
-                    }
-                }
-                _ if active => self.pairs.push(&keyword, args),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn host_matches(&self, patterns: &[String]) -> bool {
-        pattern_list_matches(&patterns.join(","), &self.query.target.host)
-    }
-
-    fn match_holds(&self, args: &[String]) -> Result<bool, String> {
-        let target = self.query.target;
-        let user = target
-            .user
-            .clone()
-            .or_else(|| self.pairs.first("user"))
-            .unwrap_or_else(|| self.query.local_user.to_owned());
-        let host_name = self
-            .pairs
-            .first("hostname")
-            .map_or_else(|| target.host.clone(), |name| name.replace("%h", &target.host));
-        let mut holds = true;
-        let mut args = args.iter();
-        while let Some(word) = args.next() {
-            let (criterion, attached) = word
-                .split_once('=')
-                .map_or((word.as_str(), None), |(key, value)| (key, Some(value)));
-            let (criterion, negated) = criterion
-                .strip_prefix('!')
-                .map_or((criterion, false), |rest| (rest, true));
-            let criterion = criterion.to_ascii_lowercase();
-            let hit = match criterion.as_str() {
-                "all" => true,
-                "final" | "canonical" => false,
-                "host" | "originalhost" | "user" | "localuser" | "exec" | "tagged" | "localnetwork" => {
-                    let Some(value) = attached.or_else(|| args.next().map(String::as_str)) else {
-                        return Err(format!("no value after Match {criterion}"));
-                    };
-                    match criterion.as_str() {
-                        "host" => {
-                            pattern_list_matches(&value.to_ascii_lowercase(), &host_name.to_ascii_lowercase())
-                        }
-                        "originalhost" => pattern_list_matches(
-                            &value.to_ascii_lowercase(),
-                            &target.host.to_ascii_lowercase(),
-                        ),
-                        "user" => pattern_list_matches(value, &user),
-                        "localuser" => pattern_list_matches(value, self.query.local_user),
-                        // Unknowable here. False in both spellings, so that no setting applies by accident.
-                        _ => negated,
-                    }
-                }
-                other => return Err(format!("Match does not know {other}")),
-            };
-            holds &= hit != negated;
-        }
-        Ok(holds)
-    }
-}
-
-/// Splits `Keyword args`, `Keyword=args` or `Keyword = args`; double quotes keep spaces, `#` starts a comment.
-fn split_line(line: &str) -> Result<Option<(String, Vec<String>)>, String> {
-    let line = line.trim_matches(|c: char| c.is_ascii_whitespace());
-    if line.is_empty() || line.starts_with('#') {
-        return Ok(None);
-    }
-    let end = line
-        .find(|c: char| c.is_ascii_whitespace() || c == '=')
-        .unwrap_or(line.len());
-    let (keyword, rest) = line.split_at(end);
-    let rest = rest.trim_start();
-    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let keyword = keyword.to_ascii_lowercase();
-    // A command runs to the end of its line, quotes included.
-    if matches!(
-        keyword.as_str(),
-        "proxycommand" | "localcommand" | "remotecommand"
-    ) {
-        return Ok(Some((keyword, vec![rest.to_owned()])));
-    }
-    Ok(Some((keyword, split_args(rest)?)))
-}
-
-fn split_args(text: &str) -> Result<Vec<String>, String> {
-    let mut args = Vec::new();
-    let mut chars = text.chars().peekable();
-    loop {
-        while chars.next_if(char::is_ascii_whitespace).is_some() {}
-        match chars.peek() {
-            None | Some('#') => return Ok(args),
-            Some(_) => {}
-        }
-        let mut arg = String::new();
-        let mut quote: Option<char> = None;
-        while let Some(c) = chars.next_if(|c| quote.is_some() || !c.is_ascii_whitespace()) {
-            match (c, quote) {
-                ('"' | '\'', None) => quote = Some(c),
-                (c, Some(open)) if c == open => quote = None,
-                ('\\', _) if matches!(chars.peek(), Some('"' | '\'' | '\\')) => arg.extend(chars.next()),
-                (c, _) => arg.push(c),
-            }
-        }
-        if quote.is_some() {
-            return Err("a quote is not closed".into());
-        }
-        args.push(arg);
-    }
+    /// That user's home.
+    pub home: &'a str,
+    /// Variables for `${NAME}`.
+    pub environment: &'a [(String, String)],
 }
 
 #[cfg(test)]

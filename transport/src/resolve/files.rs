@@ -1,16 +1,26 @@
-//! The configuration files of this machine, and what else reading them asks of it. Everything here blocks.
+//! The configuration files of this machine, and what else reading them asks of it.
 
 use std::{
     fs::File,
     io::{ErrorKind::NotFound, Read},
+    net::IpAddr,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
+use tokio::runtime::Handle;
+
+use super::{config_error, lookup::canonical_name, run::run};
 use crate::{
-    Error, ErrorKind, ResolveOptions, Stage,
-    ssh_config::{Alias, Level, Machine, aliases},
+    AddressFamily, Error, ErrorKind, ResolveOptions, Stage, Target,
+    ssh_config::{Alias, Level, Machine, Pairs, Query, SourceFile, aliases, read as read_config},
 };
+
+/// How long a command of `Match exec` may take.
+const COMMAND: Duration = Duration::from_secs(10);
+/// How long a name look-up for `CanonicalizeHostname` may take.
+const LOOK_UP: Duration = Duration::from_secs(5);
 
 /// How much of a configuration file is read; more is no configuration.
 const MAX_BYTES: u64 = 4 << 20;
@@ -25,8 +35,12 @@ pub async fn configured_aliases(options: &ResolveOptions) -> Result<Vec<Alias>, 
         let own = options.home.join(".ssh/config");
         let file = options.config_file.as_ref().unwrap_or(&own);
         let checked = options.config_file.is_none();
+        let local = Local {
+            options: &options,
+            runtime: Handle::current(),
+        };
         match read(file, checked) {
-            Ok(Some(text)) => Ok(aliases(&text, file, &Local::new(&options))),
+            Ok(Some(text)) => Ok(aliases(&text, file, &local)),
             Ok(None) => Ok(Vec::new()),
             Err(message) => Err(Error::new(
                 ErrorKind::Config,
@@ -72,29 +86,63 @@ pub(super) fn read(path: &Path, checked: bool) -> Result<Option<String>, String>
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// This machine, as reading a configuration sees it.
-pub(super) struct Local {
-    home: PathBuf,
-}
-
-impl Local {
-    pub(super) fn new(options: &ResolveOptions) -> Self {
-        Self {
-            home: options.home.clone(),
+/// Reads the configuration files with the own parser.
+///
+/// # Errors
+/// [`ErrorKind::Config`] with file, line and word.
+pub(super) async fn pairs(target: &Target, options: &ResolveOptions) -> Result<Pairs, Error> {
+    let (target, options) = (target.clone(), options.clone());
+    stdx::task::blocking(move || {
+        let fail = |message: String| config_error(&target, message);
+        let own = options.home.join(".ssh/config");
+        let places = match &options.config_file {
+            Some(file) => vec![(file.clone(), Level::User, false)],
+            None => vec![
+                (own, Level::User, true),
+                (PathBuf::from("/etc/ssh/ssh_config"), Level::System, false),
+            ],
+        };
+        let mut files = Vec::new();
+        for (path, level, checked) in places {
+            match read(&path, checked).map_err(fail)? {
+                Some(text) => files.push(SourceFile { path, text, level }),
+                None if options.config_file.is_some() && !path.is_dir() => {
+                    return Err(fail(format!("{}: no such file", path.display())));
+                }
+                None => {}
+            }
         }
-    }
+        let query = Query {
+            target: &target,
+            local_user: &options.local_user,
+            home: &options.home.to_string_lossy(),
+            environment: &options.environment,
+        };
+        let local = Local {
+            options: &options,
+            runtime: Handle::current(),
+        };
+        read_config(&files, &options.overrides, query, &local)
+    })
+    .await
 }
 
-impl Machine for Local {
+/// This machine, as reading a configuration sees it. Used where blocking is allowed.
+struct Local<'a> {
+    options: &'a ResolveOptions,
+    runtime: Handle,
+}
+
+impl Machine for Local<'_> {
     fn included(&self, pattern: &str, level: Level) -> Result<Vec<(PathBuf, String)>, String> {
         let pattern = match (pattern.strip_prefix('~'), level) {
-            (None, Level::User) => self.home.join(".ssh").join(pattern),
+            (None, Level::User) => self.options.home.join(".ssh").join(pattern),
             (None, Level::System) => Path::new("/etc/ssh").join(pattern),
             (Some(_), Level::System) => {
                 return Err(format!("bad include path {pattern}: the system has no home"));
             }
             (Some(rest), Level::User) if rest.is_empty() || rest.starts_with('/') => {
-                self.home.join(rest.trim_start_matches('/'))
+                self.options.home.join(rest.trim_start_matches('/'))
             }
             (Some(rest), Level::User) => {
                 let (user, rest) = rest.split_once('/').unwrap_or((rest, ""));
@@ -110,10 +158,57 @@ impl Machine for Local {
         }
         Ok(files)
     }
+
+    /// Runs it as OpenSSH does: by the user's shell, without input and with the output thrown away.
+    fn succeeds(&self, command: &str) -> Result<bool, String> {
+        let environment = &self.options.environment;
+        let shell = environment.iter().find(|(name, _)| name == "SHELL");
+        let shell = shell.map_or("/bin/sh", |(_, shell)| shell.as_str());
+        let mut process = stdx::process::command(shell);
+        process.arg("-c").arg(command).envs(environment.iter().cloned());
+        let output = self
+            .runtime
+            .block_on(run(&mut process, COMMAND))
+            .map_err(|error| error.to_string())?;
+        match output.status.code() {
+            Some(code) => Ok(code == 0),
+            None => Err(format!("it ended by itself: {}", output.status)),
+        }
+    }
+
+    fn own_addresses(&self) -> Option<Vec<IpAddr>> {
+        let v4 = std::fs::read_to_string("/proc/net/fib_trie").ok()?;
+        let v6 = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+        Some(addresses(&v4, &v6))
+    }
+
+    fn canonical_name(&self, name: &str, family: AddressFamily) -> Option<String> {
+        self.runtime.block_on(canonical_name(name, family, LOOK_UP))
+    }
+}
+
+/// Reads this machine's addresses from what the kernel says about routes (`/proc/net/fib_trie`) and interfaces
+/// (`/proc/net/if_inet6`).
+fn addresses(v4: &str, v6: &str) -> Vec<IpAddr> {
+    let mut found = Vec::new();
+    let mut last: Option<IpAddr> = None;
+    for line in v4.lines().map(str::trim) {
+        if let Some(address) = line.strip_prefix("|-- ") {
+            last = address.parse().ok();
+        } else if line == "/32 host LOCAL"
+            && let Some(address) = last.take()
+            && !found.contains(&address)
+        {
+            found.push(address);
+        }
+    }
+    let hex = |line: &str| u128::from_str_radix(line.split(' ').next()?, 16).ok();
+    found.extend(v6.lines().filter_map(hex).map(|bits| IpAddr::V6(bits.into())));
+    found
 }
 
 /// Finds the home of another user, for `~name`.
-pub(super) fn home_of(user: &str) -> Option<PathBuf> {
+pub(crate) fn home_of(user: &str) -> Option<PathBuf> {
     let accounts = std::fs::read("/etc/passwd").ok()?;
     String::from_utf8_lossy(&accounts).lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -233,5 +328,14 @@ mod tests {
         check("\\*", "a", false);
         check("*", "", true);
         check("", "a", false);
+    }
+
+    #[test]
+    fn addresses_of_this_machine() {
+        let v4 = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.0.0.0\n        /24 link UNICAST\n     |-- 10.0.0.7\n        /32 host LOCAL\n\
+                  Local:\n     |-- 10.0.0.7\n        /32 host LOCAL\n     |-- 10.0.0.255\n        /32 link BROADCAST\n";
+        let v6 = "00000000000000000000000000000001 01 80 10 80       lo\n";
+        let expected: [IpAddr; 2] = ["10.0.0.7", "::1"].map(|text| text.parse().unwrap());
+        assert_eq!(addresses(v4, v6), expected);
     }
 }

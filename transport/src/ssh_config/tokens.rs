@@ -30,12 +30,34 @@ pub(crate) struct Tokens<'a> {
 /// Which tokens a keyword takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// `HostName`: `%h` only.
-    HostName,
-    /// `ProxyCommand`: `%h %n %p %r`, and no `~` or `${}`: its shell does those.
+    /// `ProxyCommand`: `%h %k %n %p %r`, and no `~` or `${}`: its shell does those.
     Command,
+    /// `Match exec`: every token, and no `~` or `${}`.
+    Exec,
     /// Files: everything.
     File,
+}
+
+/// Replaces `${NAME}` by the variable.
+///
+/// # Errors
+/// A variable that is not set or a brace that is not closed, in words.
+pub(crate) fn variables(value: &str, environment: &[(String, String)]) -> Result<String, String> {
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once("${") {
+        out.push_str(before);
+        let Some((name, after)) = after.split_once('}') else {
+            return Err(format!("'${{' without '}}' in {value}"));
+        };
+        let Some((_, found)) = environment.iter().find(|(key, _)| key == name) else {
+            return Err(format!("the variable {name} in {value} is not set"));
+        };
+        out.push_str(found);
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
 }
 
 impl Tokens<'_> {
@@ -44,40 +66,53 @@ impl Tokens<'_> {
     /// # Errors
     /// The token or variable that is not known, in words.
     pub(crate) fn expand(&self, value: &str, set: Set) -> Result<String, String> {
+        if set != Set::File {
+            return self.percent(value, set);
+        }
+        let value = self.tilde(value)?;
+        let mut out = String::with_capacity(value.len());
+        let mut rest = value.as_str();
+        // What a token or a variable gives is not looked at again.
+        while let Some(at) = rest.find("${") {
+            let end = rest[at..].find('}').map_or(rest.len(), |end| at + end + 1);
+            out.push_str(&self.percent(&rest[..at], set)?);
+            out.push_str(&variables(&rest[at..end], self.environment)?);
+            rest = &rest[end..];
+        }
+        out.push_str(&self.percent(rest, set)?);
+        Ok(out)
+    }
+
+    /// Expands a leading `~` or `~user`.
+    ///
+    /// # Errors
+    /// A user who does not exist here, in words.
+    pub(crate) fn tilde(&self, value: &str) -> Result<String, String> {
+        let Some(after) = value.strip_prefix('~') else {
+            return Ok(value.to_owned());
+        };
+        let (user, rest) = after.split_at(after.find('/').unwrap_or(after.len()));
+        if user.is_empty() {
+            return Ok(format!("{}{rest}", self.home));
+        }
+        let home = crate::resolve::home_of(user)
+            .ok_or_else(|| format!("no user {user} is known here, for {value}"))?;
+        Ok(format!("{}{rest}", home.display()))
+    }
+
+    fn percent(&self, value: &str, set: Set) -> Result<String, String> {
         let mut out = String::with_capacity(value.len());
         let mut rest = value;
-        if set == Set::File
-            && let Some(after) = value.strip_prefix('~')
-            && (after.is_empty() || after.starts_with('/'))
-        {
-            out.push_str(self.home);
-            rest = after;
-        }
-        while let Some(at) = rest.find(['%', '$']) {
-            let (before, from) = rest.split_at(at);
+        while let Some((before, after)) = rest.split_once('%') {
             out.push_str(before);
-            if let Some(after) = from.strip_prefix("${").filter(|_| set == Set::File) {
-                let Some((name, after)) = after.split_once('}') else {
-                    return Err(format!("'${{' without '}}' in {value}"));
-                };
-                let Some((_, found)) = self.environment.iter().find(|(key, _)| key == name) else {
-                    return Err(format!("the variable {name} in {value} is not set"));
-                };
-                out.push_str(found);
-                rest = after;
-            } else if let Some(after) = from.strip_prefix('%') {
-                let Some(letter) = after.chars().next() else {
-                    return Err(format!("a lone '%' ends {value}"));
-                };
-                let Some(text) = self.token(letter, set) else {
-                    return Err(format!("unknown token %{letter} in {value}"));
-                };
-                out.push_str(&text);
-                rest = &after[letter.len_utf8()..];
-            } else {
-                out.push('$');
-                rest = &from[1..];
-            }
+            let Some(letter) = after.chars().next() else {
+                return Err(format!("a lone '%' ends {value}"));
+            };
+            let Some(text) = self.token(letter, set) else {
+                return Err(format!("unknown token %{letter} in {value}"));
+            };
+            out.push_str(&text);
+            rest = &after[letter.len_utf8()..];
         }
         out.push_str(rest);
         Ok(out)
@@ -92,15 +127,10 @@ impl Tokens<'_> {
     }
 
     fn token(&self, letter: char, set: Set) -> Option<String> {
-        let everywhere = match letter {
+        let connection = match letter {
             '%' => Some("%".to_owned()),
             'h' => Some(self.host_name.to_owned()),
-            _ => None,
-        };
-        if everywhere.is_some() || set == Set::HostName {
-            return everywhere;
-        }
-        let connection = match letter {
+            'k' => Some(self.key_alias.to_owned()),
             'n' => Some(self.typed.to_owned()),
             'p' => Some(self.port.to_string()),
             'r' => Some(self.user.to_owned()),
@@ -113,7 +143,6 @@ impl Tokens<'_> {
         match letter {
             'd' => Some(self.home.to_owned()),
             'u' => Some(self.local_user.to_owned()),
-            'k' => Some(self.key_alias.to_owned()),
             'j' => Some(self.jump.to_owned()),
             'i' => Some(rustix::process::getuid().as_raw().to_string()),
             'l' => Some(node()),
@@ -166,6 +195,6 @@ mod tests {
             tokens.expand("nc %h %p $X ~", Set::Command).unwrap(),
             "nc real 2200 $X ~"
         );
-        assert!(tokens.expand("%d", Set::Command).is_err() && tokens.expand("%p", Set::HostName).is_err());
+        assert!(tokens.expand("%d", Set::Command).is_err() && tokens.expand("%d ${NO}", Set::Exec).is_ok());
     }
 }

@@ -1,11 +1,12 @@
 //! Resolving a host: `ssh -G` and the own parser agree, and the result connects.
 
+mod both;
+mod random;
+mod table;
+
 use std::path::{Path, PathBuf};
 
-use transport::{
-    ErrorKind, Proxy, ResolveOptions, Resolved, Source, Target, configured_aliases, resolve,
-    testing::RealSshd,
-};
+use transport::{ErrorKind, Proxy, ResolveOptions, Target, configured_aliases, resolve, testing::RealSshd};
 
 use crate::support::{Client, current_user, sshd_options};
 
@@ -21,156 +22,6 @@ fn options(folder: &Path, ssh: Option<&str>) -> ResolveOptions {
         environment: vec![("HOME".into(), home), ("PATH".into(), "/usr/bin:/bin".into())],
         overrides: Vec::new(),
     }
-}
-
-/// Resolves with both and asserts that they agree, but for what only the source differs in.
-async fn both(folder: &Path, target: &str) -> Resolved {
-    let target: Target = target.parse().unwrap();
-    let theirs = resolve(&target, &options(folder, Some("/usr/bin/ssh")))
-        .await
-        .unwrap();
-    let ours = resolve(&target, &options(folder, None)).await.unwrap();
-    assert_eq!((theirs.source, ours.source), (Source::OpenSsh, Source::OwnParser));
-    assert_eq!(strip(theirs.clone(), folder), strip(ours, folder), "{target}");
-    theirs
-}
-
-/// OpenSSH takes the home of the account for known hosts, not `HOME`; and it ends differently in nothing else.
-fn strip(mut resolved: Resolved, folder: &Path) -> Resolved {
-    resolved.source = Source::OwnParser;
-    resolved
-        .trust
-        .known_hosts
-        .retain(|path| path.starts_with(folder) && !path.starts_with(folder.join(".ssh")));
-    // Which kinds of keys are looked for by default depends on how OpenSSH was built.
-    resolved
-        .identity
-        .files
-        .retain(|path| !path.ends_with("id_xmss") && !path.ends_with("id_dsa"));
-    resolved.proxy = match resolved.proxy {
-        Some(Proxy::Jump(hop)) => Some(Proxy::Jump(Box::new(strip(*hop, folder)))),
-        other => other,
-    };
-    resolved
-}
-
-const CONFIG: &str = r#"
-Include conf.d/*.conf
-Host alpha
-  HostName 10.0.0.1
-  Port=2200
-  User = someone
-  IdentityFile %d/.ssh/%r-%h-%p
-  IdentityFile "~/with space"
-  IdentitiesOnly yes
-  UserKnownHostsFile @DIR@/kh1 @DIR@/kh2
-  StrictHostKeyChecking accept-new
-  ConnectTimeout 7
-Host alpha !beta *.example.com
-  User second
-  HostKeyAlias the-alias
-Host *.example.com
-  HostName internal-%h
-  ProxyCommand nc -x "a b" %h %p %r
-  IdentityAgent none
-Host jumper
-  ProxyJump one,me@two:2022
-Host two
-  ProxyJump never
-Match host 10.0.0.1
-  StrictHostKeyChecking yes
-Match originalhost gamma user zed
-  Port 99
-Match all
-  StrictHostKeyChecking no
-"#;
-
-#[tokio::test]
-async fn the_own_parser_agrees_with_openssh() {
-    let folder = tempfile::tempdir().unwrap();
-    let dir = folder.path();
-    std::fs::write(
-        dir.join("config"),
-        CONFIG
-            .replace("@DIR@", dir.to_str().unwrap())
-            .replace("conf.d", &format!("{}/conf.d", dir.display())),
-    )
-    .unwrap();
-    std::fs::create_dir(dir.join("conf.d")).unwrap();
-    // RA-01: the first file ends in a block that does not match.
-    std::fs::write(
-        dir.join("conf.d/10-first.conf"),
-        "Match user nobody\nCompression yes\n",
-    )
-    .unwrap();
-    std::fs::write(
-        dir.join("conf.d/20-second.conf"),
-        "Host included\n HostName 127.0.0.1\n Port 4242\n",
-    )
-    .unwrap();
-    for target in [
-        "alpha",
-        "you@alpha:1",
-        "a.example.com",
-        "beta.example.com",
-        "included",
-        "jumper",
-        "zed@gamma",
-        "gamma",
-        "::1",
-        "none",
-    ] {
-        both(dir, target).await;
-    }
-    let alpha = both(dir, "alpha").await;
-    assert_eq!(
-        (
-            alpha.endpoint.host_name.as_str(),
-            alpha.endpoint.port,
-            alpha.endpoint.user.as_str()
-        ),
-        ("10.0.0.1", 2200, "someone")
-    );
-    assert_eq!(
-        alpha.identity.files,
-        [dir.join(".ssh/someone-10.0.0.1-2200"), dir.join("with space")]
-    );
-    assert_eq!(both(dir, "included").await.endpoint.port, 4242);
-    let Some(Proxy::Jump(two)) = both(dir, "jumper").await.proxy else {
-        panic!("no jump host")
-    };
-    assert_eq!((two.endpoint.user.as_str(), two.endpoint.port), ("me", 2022));
-    let Some(Proxy::Jump(one)) = two.proxy else {
-        panic!("the first jump host is missing")
-    };
-    assert_eq!(one.endpoint.host_name, "one");
-    let Some(Proxy::Command { line, .. }) = both(dir, "a.example.com").await.proxy else {
-        panic!("no proxy command")
-    };
-    assert!(
-        line.starts_with("nc -x \"a b\" internal-a.example.com 22 "),
-        "{line}"
-    );
-}
-
-/// RA-01: conditions that only `ssh -G` can decide.
-#[tokio::test]
-async fn openssh_decides_match_exec() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(
-        folder.path().join("config"),
-        "Match exec true\n Port 11\nMatch exec false\n User no\n",
-    )
-    .unwrap();
-    let target = Target::host("h");
-    let theirs = resolve(&target, &options(folder.path(), Some("/usr/bin/ssh")))
-        .await
-        .unwrap();
-    assert_eq!((theirs.endpoint.port, theirs.endpoint.user), (11, current_user()));
-    let missing = resolve(&target, &options(folder.path(), Some("/no/such/ssh")))
-        .await
-        .unwrap();
-    assert_eq!(missing.source, Source::OwnParser);
 }
 
 /// RA-02: every spelling of the key's place logs in; an unknown token is named.
