@@ -58,7 +58,7 @@ pub(crate) struct ScreenArgs {
 }
 
 /// Where to work.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct PlaceArgs {
     /// Work on this host: a configured name, an ssh_config alias or user@host:port, and the workspace there.
     #[arg(long, value_name = "HOST[:WORKSPACE]")]
@@ -131,6 +131,12 @@ pub(crate) enum Command {
     /// The agent's side: become the daemon that `serve --detach` starts.
     #[command(hide = true)]
     Daemon(DaemonArgs),
+    /// The agent's side: end what another process leaves running when it is killed.
+    #[command(hide = true)]
+    Guard {
+        /// The folder for the list of what is watched.
+        folder: PathBuf,
+    },
     /// The agent's side: copy standard input and output to the daemon's socket.
     #[command(hide = true)]
     Bridge(BridgeArgs),

@@ -17,7 +17,7 @@ use crate::{
 
 /// Opens the screen on a new session.
 pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exit, Failure> {
-    let (workspace, project) = match &args.remote {
+    let (workspace, project) = match &args.place.remote {
         Some(host) => {
             screen::check(invocation)?;
             let loaded = invocation.settings(None, &[])?;
@@ -25,13 +25,13 @@ pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exi
             (plan.need_workspace()?, PathBuf::from("/"))
         }
         None => {
-            let folder = super::run::folder(args.dir.clone())?;
+            let folder = super::run::folder(args.place.dir.clone())?;
             first_start(invocation, &folder).await?;
             (folder.display().to_string(), folder)
         }
     };
     let wanted = Wanted {
-        remote: args.remote,
+        remote: args.place.remote,
         opening: Opening::New(OpenSession {
             session: SessionId::fresh(),
             workspace: Some(workspace),
@@ -39,7 +39,7 @@ pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exi
             preset: args.permission_mode.map(super::run::preset),
         }),
         draft: args.task.unwrap_or_default(),
-        forwards: args.forwards,
+        forwards: args.place.forwards,
     };
     screen::open(invocation, &project, wanted).await
 }

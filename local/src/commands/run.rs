@@ -25,15 +25,15 @@ const LONGEST_TASK: usize = protocol::limits::SUBMIT_TEXT;
 pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, Failure> {
     let text = task(args.task.clone()).await?;
     let give_up_after = duration("--give-up-after", &args.give_up_after)?;
-    let folder = folder(args.dir.clone())?;
-    if args.remote.is_none() {
+    let folder = folder(args.place.dir.clone())?;
+    if args.place.remote.is_none() {
         need_model(invocation, &folder)?;
     }
-    let connected = Connected::open(invocation, args.remote.as_deref(), &folder, Vec::new()).await?;
+    let connected = Connected::open(invocation, args.place.remote.as_deref(), &folder, Vec::new()).await?;
     let outcome = async {
-        connected.forward(&args.forwards).await?;
+        connected.forward(&args.place.forwards).await?;
         let open = open(&connected, &args, &folder).await?;
-        let way_back = super::attach::way_back(args.remote.as_deref(), open.session);
+        let way_back = super::attach::way_back(args.place.remote.as_deref(), open.session);
         let task = Some(Task {
             text,
             max_steps: args.max_steps,
