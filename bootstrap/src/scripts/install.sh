@@ -26,7 +26,10 @@ broken() {
   esac
 }
 
-if there; then rm -f "$rx_lock"; say done other; say end 0; return; fi
+# Another client was faster. The lock may be one that was made anew since.
+other() { rm -f "$rx_lock"; say done other; say end 0; }
+
+if there; then other; return; fi
 
 # One upload at a time where the host can say so. The lock falls with its holder; a holder whose files do not change for
 # eight seconds is on a dead link, and then both go on: they write to different files and the last rename wins with equal content.
@@ -36,14 +39,14 @@ if [ "$rx_way" != file ] && has flock && { exec 9>"$rx_lock"; } 2>/dev/null; the
   while [ "$rx_n" -lt 8 ]; do
     flock -n 9
     if [ $? -ne 1 ]; then break; fi
-    if there; then say done other; say end 0; return; fi
+    if there; then other; return; fi
     rx_x=$(ls -ln .part-* .new-* 2>/dev/null)
     if [ "$rx_x" = "$rx_old" ]; then rx_n=$((rx_n + 1)); else rx_n=0; fi
     rx_old=$rx_x
     say waiting "$rx_n"
     sleep 1
   done
-  if there; then say done other; say end 0; return; fi
+  if there; then other; return; fi
 fi
 
 if [ -n "$rx_claim" ]; then

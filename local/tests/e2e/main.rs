@@ -6,6 +6,7 @@ mod cases;
 mod cli;
 mod crash;
 mod faults;
+mod homes;
 mod hosts;
 mod local_rig;
 mod local_run;
