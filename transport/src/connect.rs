@@ -39,9 +39,12 @@ pub(crate) async fn connect(
 ) -> Result<Connection, Error> {
     let known = Arc::new(known_host(resolved, options).await?);
     let mut accepted: Option<(PublicKey, HostKeyAnswer)> = None;
+    let mut via: Option<Connection> = None;
     loop {
         let begun = stdx::clock::monotonic();
-        let dialed = dial(resolved, options, prompter, scope).await?;
+        let dialed = dial(resolved, options, prompter, scope, via.take()).await?;
+        // The jump host, which may have asked for a one-time code, is used again after the question about a key.
+        via.clone_from(&dialed.via);
         let connected = stdx::clock::monotonic();
         let accepted_key = accepted.as_ref().map(|(key, _)| key.clone());
         let look = Look {

@@ -50,11 +50,13 @@ impl Notes {
     }
 }
 
+/// Reaches the host, through `open` where that is a connection to its jump host which still lives.
 pub(crate) async fn dial(
     resolved: &Resolved,
     options: &ConnectOptions,
     prompter: &Arc<dyn Prompter>,
     scope: &Scope,
+    open: Option<Connection>,
 ) -> Result<Dialed, Error> {
     let deadline = resolved
         .network
@@ -70,27 +72,14 @@ pub(crate) async fn dial(
             })
         }
         Some(Proxy::Jump(hop)) => {
-            let of_hop = ConnectOptions {
-                first_key: None,
-                ..options.clone()
+            let via = match open.filter(|open| !open.is_closed()) {
+                Some(open) => open,
+                None => connect_hop(resolved, hop, options, prompter, scope).await?,
             };
-            let via = Box::pin(Connection::connect(hop, &of_hop, prompter, scope)).await?;
             let stream = via
                 .open_tcp(&resolved.endpoint.host_name, resolved.endpoint.port)
                 .await
-                .map_err(|cause| {
-                    Error::new(
-                        cause.kind(),
-                        Stage::Connect,
-                        &resolved.alias,
-                        format!(
-                            "the jump host {} could not reach {}",
-                            hop.alias,
-                            address(resolved)
-                        ),
-                    )
-                    .with_source(cause)
-                })?;
+                .map_err(|cause| beyond(resolved, hop, cause))?;
             Ok(Dialed {
                 stream: Box::new(stream),
                 via: Some(via),
@@ -99,6 +88,39 @@ pub(crate) async fn dial(
         }
         Some(Proxy::Command { line, environment }) => command(resolved, line, environment, scope),
     }
+}
+
+async fn connect_hop(
+    resolved: &Resolved,
+    hop: &Resolved,
+    options: &ConnectOptions,
+    prompter: &Arc<dyn Prompter>,
+    scope: &Scope,
+) -> Result<Connection, Error> {
+    let of_hop = ConnectOptions {
+        first_key: None,
+        ..options.clone()
+    };
+    Box::pin(Connection::connect(hop, &of_hop, prompter, scope))
+        .await
+        .map_err(|error| error.on_the_way_to(&resolved.alias))
+}
+
+/// Says that a jump host did not connect us on, and whether it may not or cannot.
+fn beyond(resolved: &Resolved, hop: &Resolved, cause: Error) -> Error {
+    let (hop, address) = (&hop.alias, address(resolved));
+    let message = match cause.kind() {
+        ErrorKind::ForwardingRefused => {
+            format!("the jump host {hop} forbids connections to {address} (administratively prohibited)")
+        }
+        _ => format!("the jump host {hop} could not reach {address}"),
+    };
+    let error = Error::new(cause.kind(), Stage::Connect, &resolved.alias, message);
+    match cause.hint() {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+    .with_source(cause)
 }
 
 fn address(resolved: &Resolved) -> String {

@@ -122,6 +122,13 @@ impl Error {
         self
     }
 
+    /// Says that this host was only on the way to another one.
+    #[must_use]
+    pub(crate) fn on_the_way_to(mut self, target: &str) -> Self {
+        self.message = format!("{} (on the way to {target})", self.message);
+        self
+    }
+
     /// Gives what callers decide on.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -193,7 +193,7 @@ async fn look(
     (known, wanted): (&Arc<KnownHost>, Wanted),
     scope: &Scope,
 ) -> Result<HostKey, Error> {
-    let dialed = dial(resolved, options, prompter, scope).await?;
+    let dialed = dial(resolved, options, prompter, scope, None).await?;
     let look = Look {
         accepted: None,
         only: Some(wanted),

@@ -181,11 +181,15 @@ impl Stock<'_> {
     /// Finds what signs: the agent's key of the same kind, else a key file, else the certificate that the agent holds.
     fn signer(&self, named: &Named) -> Result<Signs, String> {
         let own = named.file.and_then(|index| Some((index, self.files.get(index)?)));
+        let why = |otherwise: &str| {
+            let why = own.and_then(|(_, file)| file.why_not());
+            why.unwrap_or(otherwise).to_owned()
+        };
         let Some(public) = &named.public else {
             let openable = own.filter(|(_, file)| file.has_private_half());
             return openable
                 .map(|(index, _)| Signs::File(index))
-                .ok_or_else(|| "it has no private half".to_owned());
+                .ok_or_else(|| why("it has no private half"));
         };
         let held = |public: &Public| Signs::Agent(Box::new(public.clone()));
         let same_key = |other: &&Public| other.key_data() == public.key_data();
@@ -205,8 +209,7 @@ impl Stock<'_> {
         if let Some(certificate) = self.held.iter().find(|held| held.is(public)) {
             return Ok(held(certificate));
         }
-        let why = own.and_then(|(_, file)| file.why_not().map(str::to_owned));
-        Err(why.unwrap_or_else(|| "there is no private key for it".to_owned()))
+        Err(why("there is no private key for it"))
     }
 }
 

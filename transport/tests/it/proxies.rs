@@ -1,11 +1,11 @@
 //! Jump hosts and proxy commands.
 
 use transport::{
-    CaptureLimits, ErrorKind, Proxy,
-    testing::{RealSshd, TestServer},
+    CaptureLimits, ErrorKind, HostKeyAnswer, Proxy, Resolved,
+    testing::{KeyKind, KeyPair, LoginStep, Question, RealSshd, SshdOptions, TestServer, TestServerOptions},
 };
 
-use crate::support::{Client, server_options, sshd_options};
+use crate::support::{Client, Scripted, server_options, sshd_options};
 
 #[tokio::test]
 async fn a_jump_host_is_checked_and_used() {
@@ -58,4 +58,217 @@ async fn a_proxy_command_carries_the_connection_and_its_words_are_shown() {
     });
     let error = client.connect(&resolved).await.unwrap_err();
     assert!(error.to_string().contains("no route"), "{error}");
+}
+
+/// A host whose way leads through others, each of which is reached from the one before.
+fn through(mut target: Resolved, hops: Vec<Resolved>) -> Resolved {
+    let mut before: Option<Resolved> = None;
+    for mut hop in hops {
+        hop.proxy = before.take().map(|before| Proxy::Jump(Box::new(before)));
+        before = Some(hop);
+    }
+    target.proxy = before.map(|before| Proxy::Jump(Box::new(before)));
+    target
+}
+
+fn named(client: &Client, address: std::net::SocketAddr, name: &str) -> Resolved {
+    Resolved {
+        alias: name.into(),
+        ..client.resolved(address)
+    }
+}
+
+#[tokio::test]
+async fn every_hop_has_its_own_keys_and_questions() {
+    let client = Client::new();
+    for name in ["key_of_first", "key_of_target"] {
+        let file = client.path(name);
+        KeyPair::keygen(&file, KeyKind::Ed25519, "open sesame")
+            .await
+            .unwrap();
+    }
+    let public = |name: &str| std::fs::read_to_string(client.path(name)).unwrap();
+    let first = RealSshd::start(SshdOptions {
+        authorized_keys: vec![public("key_of_first.pub")],
+        ..SshdOptions::default()
+    })
+    .await
+    .unwrap();
+    let code = Question {
+        prompt: "Code: ".into(),
+        echo: true,
+        answer: "123456".into(),
+    };
+    let second = TestServer::start(TestServerOptions {
+        login: vec![LoginStep::PublicKey, LoginStep::Questions(vec![vec![code]])],
+        ..server_options(&client)
+    })
+    .await
+    .unwrap();
+    let target = RealSshd::start(SshdOptions {
+        authorized_keys: vec![public("key_of_target.pub")],
+        ..SshdOptions::default()
+    })
+    .await
+    .unwrap();
+    client.trust("");
+    let mut hops = vec![
+        named(&client, first.address(), "first"),
+        named(&client, second.address(), "second"),
+    ];
+    hops[0].identity.files = vec![client.path("key_of_first")];
+    let mut end = named(&client, target.address(), "target");
+    end.identity.files = vec![client.path("key_of_target")];
+    let person = Scripted::secrets(&["open sesame", "123456", "open sesame"]);
+    person.accept(HostKeyAnswer::Once);
+    let connection = client
+        .connect_with(&through(end, hops), person.clone())
+        .await
+        .unwrap();
+    assert!(!connection.login().one_time_factor, "it was asked by a hop");
+    let keys: Vec<_> = person.host_keys().into_iter().map(|asked| asked.host).collect();
+    assert!(
+        ["first", "second", "target"]
+            .iter()
+            .all(|name| keys.iter().any(|asked| asked == name)),
+        "{keys:?}"
+    );
+    let asked: Vec<_> = person
+        .asked()
+        .into_iter()
+        .map(|asked| (asked.host, asked.label))
+        .collect();
+    assert_eq!(asked[0].0, "first");
+    assert!(asked[0].1.ends_with("key_of_first"), "{asked:?}");
+    assert!(
+        asked.contains(&("second".to_owned(), "Code: ".to_owned())),
+        "{asked:?}"
+    );
+    assert_eq!(asked.last().unwrap().0, "target");
+}
+
+#[tokio::test]
+async fn what_is_wrong_on_the_way_names_the_hop() {
+    let client = Client::new();
+    let mut options = sshd_options(&client);
+    options.config.push("AllowTcpForwarding no".into());
+    let closed = RealSshd::start(options).await.unwrap();
+    let open = RealSshd::start(sshd_options(&client)).await.unwrap();
+    client.trust(&format!("{}{}", closed.known_hosts(), open.known_hosts()));
+    let nobody = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap()
+    };
+    let box_of = |address| named(&client, address, "box");
+    let check = async |resolved: Resolved, kind: ErrorKind, words: &[&str]| {
+        let error = client.connect(&resolved).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        for word in words {
+            assert!(error.to_string().contains(word), "{word} in {error}");
+        }
+        error
+    };
+    let forbids = named(&client, closed.address(), "bastion");
+    let error = check(
+        through(box_of(open.address()), vec![forbids]),
+        ErrorKind::ForwardingRefused,
+        &[
+            "connecting to box",
+            "jump host bastion forbids",
+            "administratively prohibited",
+        ],
+    )
+    .await;
+    assert!(error.hint().unwrap().contains("AllowTcpForwarding"));
+
+    let good = || named(&client, open.address(), "bastion");
+    check(
+        through(box_of(nobody), vec![good()]),
+        ErrorKind::ConnectRefused,
+        &[
+            "connecting to box",
+            "jump host bastion could not reach",
+            &nobody.port().to_string(),
+        ],
+    )
+    .await;
+
+    let dead = named(&client, nobody, "bastion");
+    check(
+        through(box_of(open.address()), vec![dead.clone()]),
+        ErrorKind::Unreachable,
+        &["connecting to bastion", "refused", "on the way to box"],
+    )
+    .await;
+    check(
+        through(
+            box_of(open.address()),
+            vec![
+                good(),
+                Resolved {
+                    alias: "second".into(),
+                    ..dead
+                },
+            ],
+        ),
+        ErrorKind::ConnectRefused,
+        &[
+            "connecting to second",
+            "jump host bastion could not reach",
+            "on the way to box",
+        ],
+    )
+    .await;
+
+    let mut refused = good();
+    refused.identity.files.clear();
+    check(
+        through(box_of(open.address()), vec![refused]),
+        ErrorKind::AuthRefused,
+        &["logging in to bastion", "on the way to box"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_hop_that_says_nothing_is_given_up_at_the_deadline() {
+    let mut client = Client::new();
+    client.options.deadlines.handshake = std::time::Duration::from_millis(300);
+    let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let hop = named(&client, mute.local_addr().unwrap(), "bastion");
+    client.trust("");
+    let resolved = through(named(&client, mute.local_addr().unwrap(), "box"), vec![hop]);
+    let error = client.connect(&resolved).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    for word in ["handshake with bastion", "within 0.3 s", "on the way to box"] {
+        assert!(error.to_string().contains(word), "{word} in {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_command_that_dies_is_quoted() {
+    let client = Client::new();
+    client.trust("");
+    let mute: std::net::SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let environment = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+    for (line, words) in [
+        (
+            "no-such-program-of-anybody %h",
+            "no-such-program-of-anybody: not found",
+        ),
+        ("sh -c 'printf SSH-2.0-half; echo cut off >&2; exit 3'", "cut off"),
+        ("sh -c 'echo first >&2; echo second >&2; exit 1'", "first second"),
+    ] {
+        let mut resolved = client.resolved(mute);
+        resolved.proxy = Some(Proxy::Command {
+            line: line.into(),
+            environment: environment.clone(),
+        });
+        let error = client.connect(&resolved).await.unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(words) && text.contains("the proxy command says"),
+            "{words} in {text}"
+        );
+    }
 }

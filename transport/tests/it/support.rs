@@ -179,6 +179,11 @@ impl Scripted {
         scripted
     }
 
+    /// Answers questions about host keys from now on.
+    pub(crate) fn accept(&self, answer: HostKeyAnswer) {
+        self.0.lock().unwrap().host_key = Some(answer);
+    }
+
     pub(crate) fn asked(&self) -> Vec<SecretQuestion> {
         self.0.lock().unwrap().asked.clone()
     }
