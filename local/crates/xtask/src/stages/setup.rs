@@ -8,7 +8,7 @@ use crate::job::{Echo, Job, JobOptions};
 use crate::system;
 
 /// Programs that tests start, and the Debian package each of them is in.
-const PROGRAMS: [(&str, &str); 17] = [
+const PROGRAMS: [(&str, &str); 19] = [
     ("sshd", "openssh-server"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),
@@ -26,6 +26,8 @@ const PROGRAMS: [(&str, &str); 17] = [
     ("git", "git"),
     ("python3", "python3"),
     ("ip", "iproute2"),
+    ("useradd", "passwd"),
+    ("google-authenticator", "libpam-google-authenticator"),
 ];
 
 /// The version that works with the `rust-version` of the workspace; `--locked` needs one that is known to.
