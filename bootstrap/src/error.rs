@@ -5,6 +5,7 @@ use std::fmt;
 use crate::{
     answer::stderr_lines,
     artifact::ArtifactError,
+    machine::Known,
     platform::UnknownPlatform,
     probe::Workspace,
     remote::{RemoteError, Status},
@@ -117,6 +118,9 @@ pub enum ErrorKind {
         /// Our range.
         ours: String,
     },
+    /// The host is another machine, or this is another user on it; nothing was put there.
+    #[error("another machine or user answers")]
+    OtherMachine(Known),
     /// Another client got in between; trying again helps.
     #[error("another upload took over the partial file")]
     Contended,
@@ -336,6 +340,10 @@ fn hint(kind: &ErrorKind) -> Option<String> {
                 "put a build for it into REASONIX_DIST/{target}/reasonix or ~/.reasonix/dist/{target}/reasonix here, \
                  or `reasonix` on the PATH of the host"
             ));
+        }
+        ErrorKind::OtherMachine(_) => {
+            "if the host was replaced, `reasonix remote trust HOST --machine` accepts the new one; if several machines \
+             share the name, name one of them"
         }
         ErrorKind::NotRunning => "any command that works on the host starts one",
         ErrorKind::NotInstalled => "set install = \"auto\" for this host, or put `reasonix` on its PATH",

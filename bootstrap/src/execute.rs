@@ -11,6 +11,7 @@ use crate::{
     ladder::{Rung, Stay},
     launch::{self, Launch},
     layout,
+    machine::Known,
     payload::Encoding,
     plan::{self, Install, InstallStep, Request, Step},
     platform::Target,
@@ -38,6 +39,8 @@ pub struct Wanted {
     pub source: ArtifactSource,
     /// How long a started agent shall stay.
     pub stay: Wish,
+    /// Which machine it has to be. `None`: whichever answers.
+    pub known: Option<Known>,
 }
 
 /// How long a started agent shall stay.
@@ -123,17 +126,10 @@ fn refuse_nul(remote: &dyn Remote, wanted: &Wanted) -> Result<(), Error> {
 
 async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> Result<Ready, Error> {
     progress.update(Update::Stage(Stage::Probe));
-    let write = if matches!(wanted.install, Install::Never | Install::Attach) {
-        Write::Forbidden
-    } else {
-        Write::Allowed {
-            room: wanted.source.room(),
-        }
-    };
     let ask = Ask {
         workspace: wanted.workspace.as_deref(),
         home: wanted.home.as_deref(),
-        write,
+        write: may_write(wanted),
     };
     let probe = probe::probe(remote, &ask).await?;
     progress.update(Update::Stage(Stage::Choose));
@@ -144,6 +140,16 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
         };
         Error::new(Stage::Choose, remote.host(), kind).with_trace(trace)
     };
+    if wanted
+        .known
+        .as_ref()
+        .is_some_and(|known| known.differs(&probe.system))
+    {
+        return Err(refuse(ErrorKind::OtherMachine(Known {
+            machine: probe.system.machine.clone(),
+            uid: probe.system.uid.unwrap_or_default(),
+        })));
+    }
     let workspace = match &probe.workspace {
         None => None,
         Some(Workspace::Ready(path)) => Some(path.clone()),
@@ -191,6 +197,16 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
         workspace,
         probe,
     })
+}
+
+/// Says whether folders for a program may be made.
+fn may_write(wanted: &Wanted) -> Write {
+    match wanted.install {
+        Install::Never | Install::Attach => Write::Forbidden,
+        Install::Auto | Install::Upload => Write::Allowed {
+            room: wanted.source.room(),
+        },
+    }
 }
 
 /// Reads the program for the host's kind, unless it cannot matter.

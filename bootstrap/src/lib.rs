@@ -36,6 +36,7 @@ mod ladder;
 mod last_visit;
 mod launch;
 pub mod layout;
+mod machine;
 mod payload;
 mod plan;
 mod platform;
@@ -56,6 +57,7 @@ pub use execute::{Arrival, Ready, Wanted, Wish, ensure};
 pub use fence::Fence;
 pub use ladder::{LoginManager, Rung, Stay, ladder};
 pub use last_visit::{LastVisit, Next, Reply, Via, next};
+pub use machine::Known;
 pub use plan::{Install, InstallStep, Request, Step, attachable, plan};
 pub use platform::{Target, UnknownPlatform};
 pub use probe::{

@@ -56,6 +56,8 @@ pub struct System {
     pub home: String,
     /// The login shell.
     pub shell: String,
+    /// The machine id, hashed as in a hello.
+    pub machine: String,
     /// The kernel's boot id.
     pub boot_id: String,
     /// The host's clock, in seconds since the epoch.

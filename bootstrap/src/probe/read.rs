@@ -10,7 +10,7 @@ use super::{
 use crate::{
     answer::{Answer, unhex},
     ladder::LoginManager,
-    layout,
+    layout, machine,
     script::Carriage,
 };
 
@@ -27,6 +27,7 @@ pub(crate) fn parse(answer: &Answer) -> Probe {
         uid: answer.get("uid").and_then(|uid| uid.parse().ok()),
         home: answer.text("home").unwrap_or_default(),
         shell: answer.text("shell").unwrap_or_default(),
+        machine: machine::hashed(answer.get("machine").unwrap_or_default()),
         boot_id: text("boot"),
         clock: answer.get("clock").and_then(|clock| clock.parse().ok()),
         lingering: answer.get("linger").is_some(),

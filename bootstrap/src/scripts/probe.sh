@@ -10,6 +10,7 @@ say kernel "$(uname -r)"
 say uid "$rx_uid"
 say shell "$(hex "${SHELL:-}")"
 say clock "$(date +%s)"
+if [ -r /etc/machine-id ]; then say machine "$(cat /etc/machine-id)"; fi
 if [ -r /proc/sys/kernel/random/boot_id ]; then say boot "$(cat /proc/sys/kernel/random/boot_id)"; fi
 for rx_x in /lib/ld-musl-*; do
   if [ -e "$rx_x" ]; then say libc musl; fi

@@ -82,6 +82,7 @@ pub(crate) fn wanted(host: &Host, program: &[u8]) -> Wanted {
         install: Install::Auto,
         protocol: OURS,
         stay: Wish::Any,
+        known: None,
         source: ArtifactSource {
             own_executable,
             own_target: Target::own(),

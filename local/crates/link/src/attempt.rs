@@ -207,10 +207,7 @@ impl Dialer {
         doings: &Doings,
     ) -> Result<Result<Attached, Error>, Error> {
         let host = connection.host();
-        let mut found = self
-            .ensured(connection, stay, doings)
-            .await
-            .map_err(|error| Error::new(doings.now(), host, ErrorKind::Bootstrap(error)))?;
+        let mut found = self.ensured(connection, stay, doings).await?;
         if let Some(hello) = &found.hello {
             self.check(host, &hello.identity, doings).await?;
         }
@@ -261,24 +258,37 @@ impl Dialer {
         }
     }
 
-    /// Bootstraps, and once more when a workspace that was missing was made.
+    /// Bootstraps, and once more when a person changed what stood in the way: a workspace that was missing was made, or
+    /// another machine is accepted. Nothing was put on it then.
     async fn ensured(
         &self,
         connection: &Connection,
         stay: Wish,
         doings: &Doings,
-    ) -> Result<bootstrap::Ready, bootstrap::Error> {
+    ) -> Result<bootstrap::Ready, Error> {
         let remote = SshRemote::new(connection.clone());
-        let error = match bootstrap::ensure(&remote, &self.wanted(stay), doings).await {
-            Ok(ready) => return Ok(ready),
-            Err(error) => error,
-        };
-        if let bootstrap::ErrorKind::Workspace(Workspace::Missing(folder)) = error.kind()
-            && workspace::offer(connection, &self.shown(doings), folder).await
-        {
-            return bootstrap::ensure(&remote, &self.wanted(stay), doings).await;
+        let mut may_ask = true;
+        loop {
+            let error = match bootstrap::ensure(&remote, &self.wanted(stay), doings).await {
+                Ok(ready) => return Ok(ready),
+                Err(error) => error,
+            };
+            match error.kind() {
+                bootstrap::ErrorKind::OtherMachine(found) => {
+                    let now = HostIdentity::new(&found.machine, found.uid, "");
+                    self.judge(connection.host(), now, doings).await?;
+                }
+                bootstrap::ErrorKind::Workspace(Workspace::Missing(folder))
+                    if may_ask && workspace::offer(connection, &self.shown(doings), folder).await =>
+                {
+                    may_ask = false;
+                }
+                _ => {
+                    let kind = ErrorKind::Bootstrap(error);
+                    return Err(Error::new(doings.now(), connection.host(), kind));
+                }
+            }
         }
-        Err(error)
     }
 
     fn shown(&self, doings: &Doings) -> Shown {
@@ -296,6 +306,7 @@ impl Dialer {
             protocol: hello::VERSIONS,
             source: install.source.clone(),
             stay,
+            known: self.before().map(|(before, _)| before.into()),
         }
     }
 
@@ -371,10 +382,19 @@ impl Dialer {
 
     /// Compares who answers with who answered before, in this link's life or in an earlier one.
     async fn check(&self, host: &str, now: &Identity, doings: &Doings) -> Result<(), Error> {
-        let now = HostIdentity::of(now);
-        let known = self.known().map(|known| HostIdentity::of(&known));
-        let is_open = known.is_some();
-        let Some(before) = known.or_else(|| self.visits.machine()) else {
+        self.judge(host, HostIdentity::of(now), doings).await
+    }
+
+    /// Gives who answered before, and whether that was in this link's life.
+    fn before(&self) -> Option<(HostIdentity, bool)> {
+        match self.known() {
+            Some(known) => Some((HostIdentity::of(&known), true)),
+            None => self.visits.machine().map(|before| (before, false)),
+        }
+    }
+
+    async fn judge(&self, host: &str, now: HostIdentity, doings: &Doings) -> Result<(), Error> {
+        let Some((before, is_open)) = self.before() else {
             return Ok(());
         };
         match before.compare(&now) {

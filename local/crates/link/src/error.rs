@@ -121,8 +121,14 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let text = match self.kind() {
-            ErrorKind::Ssh(error) => return error.hint().map(str::to_owned),
-            ErrorKind::Bootstrap(error) => return error.hint().map(str::to_owned),
+            ErrorKind::Ssh(error) if error.hint().is_some() => return error.hint().map(str::to_owned),
+            ErrorKind::Bootstrap(error) if error.hint().is_some() => return error.hint().map(str::to_owned),
+            ErrorKind::Ssh(error) if !error.is_retryable() => return None,
+            ErrorKind::Ssh(_) => return Some(look_step_by_step(self.host())),
+            ErrorKind::Bootstrap(error) if error.is_connection_lost() => {
+                return Some(look_step_by_step(self.host()));
+            }
+            ErrorKind::Bootstrap(_) => return None,
             ErrorKind::Agent(client::Error::NoCommonVersion { .. }) => {
                 "use the same version on both sides: `reasonix remote upgrade`"
             }
@@ -190,6 +196,12 @@ impl Error {
             ErrorKind::OtherMachine(_) | ErrorKind::Closed => true,
         }
     }
+}
+
+fn look_step_by_step(host: &str) -> String {
+    format!(
+        "the host or the network may be gone or overloaded; `reasonix remote test {host}` goes the way step by step"
+    )
 }
 
 fn bootstrap_needs_person(error: &bootstrap::Error, was_live: bool) -> bool {

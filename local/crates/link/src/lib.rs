@@ -60,4 +60,4 @@ pub use prompt::{
 };
 pub use state::{Health, LinkState};
 pub use upgrade::{Drain, Other, Upgrade, upgrade};
-pub use visits::forget_machine;
+pub use visits::{forget_machine, known_machine};

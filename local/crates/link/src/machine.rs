@@ -21,6 +21,15 @@ pub struct HostIdentity {
     boots: Vec<String>,
 }
 
+impl From<HostIdentity> for bootstrap::Known {
+    fn from(host: HostIdentity) -> Self {
+        Self {
+            machine: host.id,
+            uid: host.uid,
+        }
+    }
+}
+
 /// Two machines, or two users, under one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherMachine {
@@ -49,13 +58,17 @@ const BOOTS: usize = 8;
 const SHOWN: usize = 8;
 
 impl HostIdentity {
+    pub(crate) fn new(id: &str, uid: u32, boot: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            uid,
+            boots: vec![boot.to_owned()],
+        }
+    }
+
     /// Takes it from a hello.
     pub(crate) fn of(identity: &Identity) -> Self {
-        Self {
-            id: identity.machine.clone(),
-            uid: identity.uid,
-            boots: vec![identity.boot_id.clone()],
-        }
+        Self::new(&identity.machine, identity.uid, &identity.boot_id)
     }
 
     /// Compares with who answers now.

@@ -196,7 +196,14 @@ impl Supervisor {
         self.jobs.attempt = None;
         self.jobs.doing = None;
         self.connection = outcome.connection;
-        self.published.connection(self.connection.clone());
+        let is_wrong = outcome
+            .result
+            .as_ref()
+            .err()
+            .is_some_and(|error| matches!(error.kind(), ErrorKind::OtherMachine(_)));
+        // Nothing may be forwarded to another machine, not even until it is hung up on.
+        self.published
+            .connection(self.connection.clone().filter(|_| !is_wrong));
         match (outcome.result, &self.connection) {
             (Ok(attached), Some(connection)) => {
                 let signs = self.signs(connection);

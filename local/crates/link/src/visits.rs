@@ -73,6 +73,14 @@ pub fn forget_machine(folder: &Path, endpoint: &Endpoint) -> io::Result<bool> {
     Ok(forgot)
 }
 
+/// Gives which machine is remembered for an account on a host, in its own home. The folder is
+/// [`crate::LinkOptions::state_dir`]. Blocks for one small file.
+#[must_use]
+pub fn known_machine(folder: &Path, endpoint: &Endpoint) -> Option<bootstrap::Known> {
+    let machine = read(&folder.join(format!("{}.json", account(endpoint))))?.machine?;
+    Some(machine.into())
+}
+
 impl Visits {
     pub(crate) fn new(folder: Option<PathBuf>, home: Option<String>) -> Self {
         Self {

@@ -135,8 +135,9 @@ fn hello(socket: &Path) -> Hello {
             pid: 4242,
             start_time: 1,
             boot_id: "boot".into(),
-            machine: "machine".into(),
-            uid: 1000,
+            // Of this machine, as a probe of it finds.
+            machine: String::new(),
+            uid: rustix::process::geteuid().as_raw(),
             socket: socket.display().to_string(),
             program: "/opt/reasonix".into(),
         },

@@ -259,6 +259,10 @@ async fn a_dead_daemon_is_started_again_without_another_login() {
 #[tokio::test]
 async fn a_restarted_host_is_the_same_and_another_machine_is_not() {
     let bench = Bench::new().await;
+    bench.daemon.change(|hello| {
+        hello.identity.machine = "machine".into();
+        hello.identity.uid = 1000;
+    });
     let (link, _) = bench.live().await;
     bench
         .daemon

@@ -40,9 +40,17 @@ impl Prompter for Person {
 /// Goes there once, as a process of before did.
 async fn visited() -> Bench {
     let bench = Bench::new().await;
+    become_known(&bench);
     let (link, _) = bench.live().await;
     link.close().await;
     bench
+}
+
+fn become_known(bench: &Bench) {
+    bench.daemon.change(|hello| {
+        hello.identity.machine = "machine".into();
+        hello.identity.uid = 1000;
+    });
 }
 
 fn become_another(bench: &Bench) {
@@ -159,6 +167,7 @@ async fn what_is_forgotten_is_learned_anew() {
 #[tokio::test]
 async fn of_a_pool_the_machine_that_is_open_is_waited_for() {
     let bench = Bench::new().await;
+    become_known(&bench);
     let (link, _) = bench.live().await;
     become_another(&bench);
     bench.proxy.cut();
@@ -168,4 +177,26 @@ async fn of_a_pool_the_machine_that_is_open_is_waited_for() {
         .change(|hello| hello.identity.machine = "machine".into());
     link.retry_now();
     live(&link).await;
+}
+
+#[tokio::test]
+async fn nothing_is_put_on_another_machine_that_has_no_agent_yet() {
+    let mut bench = visited().await;
+    bench.daemon.kill();
+    std::fs::remove_dir_all(bench.path("home/.reasonix/bin")).unwrap();
+    // Whoever is asked now is this very machine, which is not the one that was met.
+    let link = bench.open();
+    refused(&link).await;
+    link.close().await;
+    let programs = || std::fs::read_dir(bench.path("home/.reasonix/bin")).map_or(0, Iterator::count);
+    assert_eq!((bench.daemon.launches(), programs()), (1, 0));
+
+    let willing = Person::new(true);
+    bench.prompter = Arc::<Person>::clone(&willing);
+    bench.daemon.change(|hello| {
+        hello.identity.machine.clear();
+        hello.identity.uid = rustix::process::geteuid().as_raw();
+    });
+    bench.live().await;
+    assert_eq!((willing.asked(), bench.daemon.launches()), (1, 2));
 }

@@ -4,6 +4,7 @@
 mod bench;
 mod connect;
 mod daemon;
+mod deadlines;
 mod drops;
 mod factors;
 mod local;

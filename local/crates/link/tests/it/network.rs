@@ -1,6 +1,13 @@
 //! A network that changes, as this machine's kernel tells it.
 
-use std::{fs::File, net::SocketAddr, os::fd::AsFd as _, process::Stdio, time::Duration};
+use std::{
+    fs::File,
+    net::SocketAddr,
+    os::fd::AsFd as _,
+    process::Stdio,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use link::{LinkState, NetworkWatch, Timings};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -16,7 +23,9 @@ impl Apart {
             rustix::process::geteuid().is_root(),
             "this test makes a network namespace: run it as root, with iproute2 installed"
         );
-        let apart = Self(format!("rx-net-{}-link", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let apart = Self(format!("rx-net-{}-{number}-link", std::process::id()));
         ip(&["netns", "add", &apart.0]);
         let file = File::open(format!("/run/netns/{}", apart.0)).unwrap();
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
@@ -27,7 +36,10 @@ impl Apart {
 
 impl Drop for Apart {
     fn drop(&mut self) {
-        ip(&["netns", "delete", &self.0]);
+        // A test that fails says why by itself.
+        if !std::thread::panicking() {
+            ip(&["netns", "delete", &self.0]);
+        }
     }
 }
 
