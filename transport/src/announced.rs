@@ -21,6 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A host with more keys than these is not believed.
 const MOST: usize = 32;
 
+/// Who vouched for the key that a host presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vouched {
+    /// The known-hosts files alone, or somebody for one connection.
+    Before,
+    /// A person, or the policy for new hosts, for all time; it is listed in our file since.
+    JustNow,
+}
+
 /// What may be learned over a connection.
 pub(crate) struct Learning {
     file: PathBuf,
@@ -32,14 +41,14 @@ pub(crate) struct Learning {
 }
 
 impl Learning {
-    /// Decides whether anything may be learned. `remembered`: a person, or the policy for new hosts, vouched for the key
-    /// just now and it is listed. Otherwise it has to be known already, by its own line for exactly this host. A host that
-    /// is known by a certificate, a pattern or an entry of the administrator teaches nothing, as for OpenSSH.
+    /// Decides whether anything may be learned. A key that nobody vouched for just now has to be known already, by its own
+    /// line for exactly this host. A host that is known by a certificate, a pattern or an entry of the administrator
+    /// teaches nothing, as for OpenSSH.
     pub(crate) fn new(
         file: PathBuf,
         known: &Arc<KnownHost>,
         presented: Presented,
-        remembered: bool,
+        vouched: Vouched,
         has_alias: bool,
     ) -> Option<Self> {
         let listed = presented.judged.verdict == Verdict::Known && known.lists_exactly(&presented.key);
@@ -50,7 +59,7 @@ impl Learning {
             // Several machines may share an alias, and each of them announces its own keys only.
             forgets: listed && !has_alias,
         };
-        ((listed || remembered) && !known.has_authority()).then_some(learning)
+        ((listed || vouched == Vouched::JustNow) && !known.has_authority()).then_some(learning)
     }
 
     /// Picks the keys that the host has to prove, and those that stay listed. `None`: there is nothing to believe.

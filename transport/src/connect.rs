@@ -13,7 +13,7 @@ use stdx::task::Scope;
 use crate::{
     ConnectOptions, Connection, Error, ErrorKind, HostKeyAnswer, HostKeyQuestion, Prompter, Resolved, Stage,
     Took, UnknownKeys,
-    announced::{self, Learning},
+    announced::{self, Learning, Vouched},
     auth,
     connection::{Established, Handle},
     dial::{Dialed, dial},
@@ -53,10 +53,10 @@ pub(crate) async fn connect(
         };
         match handshake(resolved, options, prompter, &known, look, dialed).await? {
             Shaken::Hands(mut open) => {
-                let mut remembered = false;
+                let mut vouched = Vouched::Before;
                 if let Some((key, HostKeyAnswer::Remember)) = &accepted {
                     // Written only now, when the host has proven that it owns the key.
-                    remembered = remember(options, &known, key, prompter).await;
+                    vouched = remember(options, &known, key, prompter).await;
                 }
                 let shaken = stdx::clock::monotonic();
                 let login = auth::login(&mut open.handle, &open.reports, resolved, options, prompter).await?;
@@ -76,7 +76,7 @@ pub(crate) async fn connect(
                     took,
                     via,
                 };
-                let learning = learning(resolved, options, &known, &established.reports, remembered);
+                let learning = learning(resolved, options, &known, &established.reports, vouched);
                 let connection = Connection::supervise(established, resolved, options, scope);
                 if let Some(learning) = learning {
                     announced::start(&connection, learning);
@@ -129,7 +129,7 @@ fn learning(
     options: &ConnectOptions,
     known: &Arc<KnownHost>,
     reports: &Reports,
-    remembered: bool,
+    vouched: Vouched,
 ) -> Option<Learning> {
     if resolved.trust.learn_announced == Some(false) {
         return None;
@@ -139,7 +139,7 @@ fn learning(
         options.known_hosts.clone()?,
         known,
         reports.presented()?,
-        remembered,
+        vouched,
         has_alias,
     )
 }
@@ -362,16 +362,16 @@ async fn decide(
     }
 }
 
-/// Writes an accepted key to our own file and says whether it is there. Failing to is told, not fatal: the person did
+/// Writes an accepted key to our own file. Failing to is told, not fatal: the person did
 /// accept the key.
 async fn remember(
     options: &ConnectOptions,
     known: &Arc<KnownHost>,
     key: &PublicKey,
     prompter: &Arc<dyn Prompter>,
-) -> bool {
+) -> Vouched {
     let Some(file) = options.known_hosts.clone() else {
-        return false;
+        return Vouched::Before;
     };
     let (known, key, path) = (Arc::clone(known), key.clone(), file.clone());
     let written = stdx::task::blocking(move || {
@@ -383,13 +383,13 @@ async fn remember(
         change(&path, &wanted)
     });
     match written.await {
-        Ok(_) => true,
+        Ok(_) => Vouched::JustNow,
         Err(error) => {
             prompter.notice(&format!(
                 "could not write the accepted host key to {}: {error}",
                 file.display()
             ));
-            false
+            Vouched::Before
         }
     }
 }

