@@ -84,6 +84,11 @@ impl Dialed {
         Err(Failure::new(Exit::Failed, format!("{host} answered: {said}")).on(host))
     }
 
+    /// Gives the scope in which everything of this look runs.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// Hangs up.
     pub(crate) async fn close(self) {
         self.connection.disconnect().await;

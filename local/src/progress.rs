@@ -1,6 +1,9 @@
 //! Shows on standard error how a link comes up: a bar while uploading on a terminal, lines elsewhere.
 
-use std::io::IsTerminal as _;
+use std::{
+    io::IsTerminal as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use link::{AgentLink, LinkState, Stage};
@@ -16,6 +19,35 @@ pub(crate) async fn follow(link: AgentLink) {
         shown.show(&state);
         if states.changed().await.is_err() {
             return;
+        }
+    }
+}
+
+/// Shows an upload outside of a link.
+pub(crate) struct Uploads(Mutex<Shown>);
+
+impl Uploads {
+    /// Shows nothing yet.
+    pub(crate) fn new(host: &str) -> Self {
+        Self(Mutex::new(Shown::new(host)))
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = self.shown().bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl bootstrap::Progress for Uploads {
+    fn update(&self, update: bootstrap::Update) {
+        if let bootstrap::Update::Uploaded { done, total } = update {
+            self.shown().upload(done, total);
         }
     }
 }

@@ -7,12 +7,16 @@ use clap::{Args, Subcommand, ValueEnum};
 pub(crate) enum RemoteCommand {
     /// Add a host to the configuration.
     Add(RemoteAddArgs),
+    /// Take over hosts from the OpenSSH configuration; only their names are written down.
+    Import(RemoteImportArgs),
     /// List configured hosts.
     List(RemoteListArgs),
     /// Show what is configured for a host and what SSH makes of it; nothing is dialled.
     Show(RemoteShowArgs),
     /// Go the way to a host step by step and say what is there; nothing on the host changes.
     Test(RemoteTestArgs),
+    /// Look at everything on the way to a host and there, and say what is wrong, why, and what mends it.
+    Doctor(RemoteDoctorArgs),
     /// Put the agent on a host, start it, and stay connected with the configured forwards.
     Connect(RemoteConnectArgs),
     /// Say whether an agent runs on a host, and what it does.
@@ -25,6 +29,10 @@ pub(crate) enum RemoteCommand {
     Key(RemoteKeyArgs),
     /// Stop the agent on a host; asks when a turn is running.
     Stop(RemoteStopArgs),
+    /// Put this build on a host and start its agent; one of before finishes its turns and ends.
+    Upgrade(RemoteUpgradeArgs),
+    /// Stop the agent on a host and take everything of ours off it; sessions and configuration are asked about.
+    Uninstall(RemoteUninstallArgs),
 }
 
 impl RemoteCommand {
@@ -34,6 +42,8 @@ impl RemoteCommand {
             Self::List(args) => args.json,
             Self::Show(args) => args.json,
             Self::Test(args) => args.json,
+            Self::Doctor(args) => args.json,
+            Self::Upgrade(args) => args.json,
             Self::Status(args) => args.json,
             _ => false,
         }
@@ -111,6 +121,54 @@ pub(crate) struct RemoteStopArgs {
     pub(crate) force: bool,
 }
 
+/// Take over hosts from the OpenSSH configuration.
+///
+/// `Host` lines, host lists of `Match` lines and included files are read; patterns and negated names are no hosts. What a
+/// name means goes on coming from there, so nothing else is written down. Without names, says what could be taken over.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RemoteImportArgs {
+    /// The hosts.
+    #[arg(value_name = "ALIAS")]
+    pub(crate) aliases: Vec<String>,
+    /// Every host that is named there and not configured yet.
+    #[arg(long, conflicts_with = "aliases")]
+    pub(crate) all: bool,
+}
+
+/// Put this build on a host.
+///
+/// Its agent is started beside one of another build, which takes no new work, finishes its turns and ends. No turn is
+/// stopped. Where this very build runs already, nothing changes.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = super::EXIT_CODES)]
+pub(crate) struct RemoteUpgradeArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Take everything of ours off a host.
+///
+/// The agent is stopped first; while a turn runs, that is asked about. Programs, logs and what agents left behind are
+/// removed from every folder that takes them. Only files with names of ours that belong to the account are touched.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = super::EXIT_CODES)]
+pub(crate) struct RemoteUninstallArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// Ask nothing; sessions and configuration stay unless --purge is given. A running turn is not ended.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Keep sessions and configuration, without asking.
+    #[arg(long)]
+    pub(crate) keep_sessions: bool,
+    /// Remove sessions, configuration and stored keys too, without asking.
+    #[arg(long, conflicts_with = "keep_sessions")]
+    pub(crate) purge: bool,
+}
+
 /// Show a host.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RemoteShowArgs {
@@ -131,6 +189,25 @@ pub(crate) struct RemoteTestArgs {
     /// The host, and the workspace there.
     #[arg(value_name = "HOST[:WORKSPACE]")]
     pub(crate) host: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Look at everything on the way to a host and there.
+///
+/// Each answer has a verdict: ok, note, warning or problem; what is not ok has a reason, and a fix where one is known.
+/// The host is logged in to once. Nothing is left there: to see whether programs run in a folder, a file is made, run and
+/// removed at once.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = super::EXIT_CODES)]
+pub(crate) struct RemoteDoctorArgs {
+    /// The host, and the workspace there.
+    #[arg(value_name = "HOST[:WORKSPACE]")]
+    pub(crate) host: String,
+    /// Make no file on the host, not even for a moment; folders for programs are not tried then.
+    #[arg(long)]
+    pub(crate) read_only: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,15 +2,21 @@
 
 mod add;
 pub(super) mod connect;
+mod doctor;
 mod guide;
+mod import;
 mod key;
 mod list;
 mod logs;
+mod look;
+mod machine;
 mod remove;
 mod show;
 mod status;
 mod stop;
 mod test;
+mod uninstall;
+mod upgrade;
 
 use crate::{args::RemoteCommand, exit::Exit, invocation::Invocation, report::Failure};
 
@@ -21,11 +27,15 @@ pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exi
         RemoteCommand::List(args) => list::run(invocation, &args),
         RemoteCommand::Show(args) => super::in_runtime(show::run(invocation, args)),
         RemoteCommand::Test(args) => super::in_runtime(test::run(invocation, args)),
+        RemoteCommand::Doctor(args) => super::in_runtime(doctor::run(invocation, args)),
         RemoteCommand::Connect(args) => super::in_runtime(connect::run(invocation, args)),
         RemoteCommand::Status(args) => super::in_runtime(status::run(invocation, args)),
         RemoteCommand::Logs(args) => super::in_runtime(logs::run(invocation, args)),
         RemoteCommand::Remove(args) => remove::run(invocation, &args),
         RemoteCommand::Key(args) => super::in_runtime(key::run(invocation, args)),
+        RemoteCommand::Import(args) => super::in_runtime(import::run(invocation, args)),
+        RemoteCommand::Upgrade(args) => super::in_runtime(upgrade::run(invocation, args)),
+        RemoteCommand::Uninstall(args) => super::in_runtime(uninstall::run(invocation, args)),
         RemoteCommand::Stop(args) => super::in_runtime(stop::run(invocation, args)),
     }
 }

@@ -21,22 +21,27 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteStopArgs) -> Result
         terminal::line(&format!("no agent runs on {}", args.host));
         return Ok(Exit::Success);
     };
-    let outcome = stop(&connected, &args).await;
+    let outcome = stop(&connected, &args.host, args.force).await;
     connected.close().await;
-    outcome
+    outcome?;
+    terminal::line(&format!(
+        "the agent on {} is stopped; its sessions stay on disk",
+        args.host
+    ));
+    Ok(Exit::Success)
 }
 
-async fn stop(connected: &Connected, args: &RemoteStopArgs) -> Result<Exit, Failure> {
+/// Ends the agent, and waits until it is gone. A running turn is ended only with `force`, or after a yes of the person.
+pub(super) async fn stop(connected: &Connected, host: &str, force: bool) -> Result<(), Failure> {
     let agent = connected.link.agent();
     let pid = agent.hello().await?.identity.pid;
     let ask = |force| agent.shutdown(ShutdownRequest { force });
-    let reply: ShutdownReply = ask(args.force).await?;
+    let reply: ShutdownReply = ask(force).await?;
     if !reply.stopping {
         let running: Vec<String> = reply.running.iter().map(SessionId::to_string).collect();
         let what = format!(
-            "{} turn(s) are running on {} ({})",
+            "{} turn(s) are running on {host} ({})",
             running.len(),
-            args.host,
             running.join(", ")
         );
         let question = format!("{what}; stop them? [y/N]");
@@ -45,16 +50,13 @@ async fn stop(connected: &Connected, args: &RemoteStopArgs) -> Result<Exit, Fail
                 .await
                 .is_some_and(|answer| answer.starts_with(['y', 'Y']));
         if !yes {
-            return Err(Failure::new(Exit::Failed, what).hint("wait for them, or use --force"));
+            return Err(
+                Failure::new(Exit::Failed, what).hint("wait for them, or use `reasonix remote stop --force`")
+            );
         }
         ask(true).await?;
     }
-    wait_until_gone(connected, pid, &args.host).await?;
-    terminal::line(&format!(
-        "the agent on {} is stopped; its sessions stay on disk",
-        args.host
-    ));
-    Ok(Exit::Success)
+    wait_until_gone(connected, pid, host).await
 }
 
 /// Waits until the daemon's process is gone: it ends its turns first. Only looks; its pid is signalled by nobody.

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use bootstrap::{Install, Probe, Request, Target, Verdict};
+use bootstrap::{Probe, Target};
 use protocol::{Hello, hello::VERSIONS};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use transport::{Connection, ErrorKind as SshKind, Resolved, Source};
 
+use super::look::{self, Model, Way};
 use crate::{
     args::RemoteTestArgs,
     ask::{self, visible},
@@ -19,12 +18,6 @@ use crate::{
     terminal,
 };
 
-/// How long the bridge may take for its first line.
-const PATIENCE: Duration = Duration::from_secs(15);
-
-/// Lets the program of the host look at its configuration; exit codes do not matter.
-const CHECK_CONFIG: &str = r#"IFS= read -r program; "$program" config check 2>&1 || :"#;
-
 /// Goes the way.
 pub(crate) async fn run(invocation: &Invocation, args: RemoteTestArgs) -> Result<Exit, Failure> {
     let loaded = invocation.settings(None, &[])?;
@@ -32,7 +25,7 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteTestArgs) -> Result
     let mut told = Told::new(args.json);
     let start = stdx::clock::monotonic();
     let resolved = dial::resolve(invocation, &plan).await?;
-    told.step("resolve", Some(elapsed(start)), &address(&resolved));
+    told.step("resolve", Some(elapsed(start)), &look::address(&resolved));
     let dialed = Dialed::open(invocation, &loaded, &resolved, &ask::prompter()).await?;
     let outcome = look(invocation, &dialed, &plan, &mut told).await;
     dialed.close().await;
@@ -58,7 +51,7 @@ async fn look(
     if let Some(program) = programs(invocation, &probe, told).await? {
         model(dialed, &plan.name, &program, told).await;
     }
-    let agent = agent(&probe);
+    let agent = look::agent(&probe);
     told.step("agent", None, &about_agent(&probe, agent.as_ref()));
     if let Some(hello) = &agent {
         socket(dialed, hello, told).await?;
@@ -68,18 +61,6 @@ async fn look(
 
 fn elapsed(since: Instant) -> Duration {
     stdx::clock::monotonic() - since
-}
-
-fn address(resolved: &Resolved) -> String {
-    let endpoint = &resolved.endpoint;
-    let source = match resolved.source {
-        Source::OpenSsh => "as ssh -G says",
-        Source::OwnParser => "without OpenSSH's help",
-    };
-    format!(
-        "{}@{}:{}, {source}",
-        endpoint.user, endpoint.host_name, endpoint.port
-    )
 }
 
 fn system(probe: &Probe) -> String {
@@ -112,12 +93,7 @@ async fn programs(
         .map(|program| json!({"path": program.path, "version": program.version()}))
         .collect();
     told.found("programs", json!(list));
-    let fits = |program: &&bootstrap::Installed| {
-        program
-            .protocol()
-            .is_some_and(|range| range.common(VERSIONS).is_some())
-    };
-    if let Some(program) = probe.installed.iter().find(fits) {
+    if let Some(program) = bootstrap::doctor::serving(probe, VERSIONS) {
         let version = program.version().unwrap_or("unknown");
         told.step("program", None, &format!("{} (version {version})", program.path));
         return Ok(Some(program.path.clone()));
@@ -136,31 +112,9 @@ async fn programs(
 /// Says whether a model is configured on the host, as the program there sees it. Not knowing it is no failure.
 async fn model(dialed: &Dialed, host: &str, program: &str, told: &mut Told) {
     let start = stdx::clock::monotonic();
-    if let Ok(said) = dialed.script(CHECK_CONFIG, &[program]).await {
-        told.step("model", Some(elapsed(start)), &about_model(&said, host));
+    if let Ok(said) = Model::ask(dialed, program).await {
+        told.step("model", Some(elapsed(start)), &said.text(host));
     }
-}
-
-/// Reads what `reasonix config check` said on a host.
-fn about_model(said: &str, host: &str) -> String {
-    if let Some(error) = said.lines().find_map(|line| line.strip_prefix("error: ")) {
-        return format!("{error}; it is configured in ~/.reasonix/config.toml on the host");
-    }
-    let missing = said.lines().find(|line| line.contains("needs the key"));
-    match missing.and_then(|line| line.trim_start_matches("warning: ").split(';').next()) {
-        Some(missing) => format!("{missing} there; `reasonix remote key {host} NAME` stores it"),
-        None => "the configuration there is usable".to_owned(),
-    }
-}
-
-/// Finds the agent that a connect would use.
-fn agent(probe: &Probe) -> Option<Hello> {
-    let request = Request {
-        install: Install::Auto,
-        version: remote_agent::identity::VERSION.to_owned(),
-        protocol: VERSIONS,
-    };
-    bootstrap::attachable(probe, &request)
 }
 
 fn about_agent(probe: &Probe, usable: Option<&Hello>) -> String {
@@ -183,69 +137,22 @@ async fn socket(dialed: &Dialed, hello: &Hello, told: &mut Told) -> Result<(), F
     let mut agent = json!({
         "pid": identity.pid, "version": hello.build.version, "program": identity.program, "socket": identity.socket,
     });
-    let via = match dialed.connection.open_streamlocal(&identity.socket).await {
-        Ok(stream) => {
-            drop(stream);
-            "direct"
-        }
-        Err(error) if is_refusal(error.kind()) => {
-            over_bridge(&dialed.connection, &identity.program).await?;
-            "bridge"
-        }
-        Err(error) => return Err(error.into()),
-    };
-    agent["reached"] = via.into();
+    let via = look::reach(&dialed.connection, hello).await?;
+    agent["reached"] = match via {
+        Way::Direct => "direct",
+        Way::Bridge => "bridge",
+    }
+    .into();
     told.found("agent", agent);
     let text = match via {
-        "direct" => format!("{} is reached directly", identity.socket),
-        _ => format!(
+        Way::Direct => format!("{} is reached directly", identity.socket),
+        Way::Bridge => format!(
             "{} is reached through `reasonix bridge`: the server refuses forwarding",
             identity.socket
         ),
     };
     told.step("socket", Some(elapsed(start)), &text);
     Ok(())
-}
-
-fn is_refusal(kind: SshKind) -> bool {
-    matches!(
-        kind,
-        SshKind::ForwardingRefused | SshKind::ConnectRefused | SshKind::ChannelRefused
-    )
-}
-
-async fn over_bridge(connection: &Connection, program: &str) -> Result<(), Failure> {
-    let mut call = bootstrap::bridge_call(program, None);
-    let talk = async {
-        let (mut stdin, mut stdout, stderr, waiter) = connection.exec(&call.command).await?.into_parts();
-        // A bridge that does not read ends its output, which is seen below.
-        drop(stdin.write_all(&call.preface).await);
-        let mut bytes = vec![0; 4096];
-        let verdict = loop {
-            match stdout.read(&mut bytes).await {
-                Ok(0) | Err(_) => break Verdict::Unknown,
-                Ok(length) => {
-                    if let Some((verdict, _)) = call.reader.push(&bytes[..length]) {
-                        break verdict;
-                    }
-                }
-            }
-        };
-        drop((stdin, stdout, stderr, waiter));
-        Ok::<_, Failure>(verdict)
-    };
-    let why = match tokio::time::timeout(PATIENCE, talk).await {
-        Ok(verdict) => match verdict? {
-            Verdict::Connected => return Ok(()),
-            Verdict::NoDaemon => "nobody listens on the agent's socket",
-            Verdict::Denied => "the agent's socket may not be used",
-            Verdict::Unknown => "the bridge did not start",
-        },
-        Err(_elapsed) => "the bridge did not answer",
-    };
-    let mut failure = Failure::new(Exit::Bootstrap, format!("socket on {}: {why}", connection.host()));
-    failure.stage = Some("socket".to_owned());
-    Err(failure.on(connection.host()))
 }
 
 fn workspace(plan: &HostPlan, probe: &Probe, told: &mut Told) -> Result<(), Failure> {
@@ -302,27 +209,5 @@ impl Told {
             self.found.insert("schema".to_owned(), SCHEMA.into());
             terminal::line(&Value::Object(self.found).to_string());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::about_model;
-
-    #[test]
-    fn what_the_host_says_about_its_model_names_the_place() {
-        let unknown =
-            "error: /h/config.toml:1:1: default_model: unknown model \"x\" (configured: a/m)\nhint: …\n";
-        assert!(
-            about_model(unknown, "box")
-                .ends_with("(configured: a/m); it is configured in ~/.reasonix/config.toml on the host")
-        );
-        let missing = "warning: m needs the key K, which is not stored; store it with `reasonix key K`\nthe configuration is usable (1 warning(s))\n";
-        assert_eq!(
-            about_model(missing, "box"),
-            "m needs the key K, which is not stored there; `reasonix remote key box NAME` stores it"
-        );
-        let fine = "the configuration is usable (0 warning(s))\n";
-        assert_eq!(about_model(fine, "box"), "the configuration there is usable");
     }
 }
