@@ -201,6 +201,11 @@ fn keeps_sessions(probe: &Probe) -> Result<(), ErrorKind> {
             directory: storage.path.clone(),
             reason: reason.clone(),
         },
+        // A session has one writer, which is what the lock is for.
+        Some((storage, None)) if storage.locks == Some(false) => StorageError::Sessions {
+            directory: storage.path.clone(),
+            reason: "files there cannot be locked (a network file system without a lock service?)".to_owned(),
+        },
         None if probe.home.is_empty() => StorageError::NoHome,
         _ => return Ok(()),
     };

@@ -296,31 +296,23 @@ os.execv(sys.argv[1], sys.argv[1:])
 "#;
 
 #[tokio::test]
-async fn a_home_without_locks_works() {
+async fn a_home_without_locks_is_named_before_a_turn() {
     let mut host = Host::new();
     let filter = host.dir.path().join("no-locks.py");
     fs::write(&filter, NO_LOCKS).unwrap();
     let shell = host.dir.path().join("login-shell");
-    write_program(
-        &shell,
-        &format!("#!/bin/sh\nexec python3 {} /bin/bash \"$@\"\n", filter.display()),
-    );
-    host.shell = shell;
+    let bash = std::mem::replace(&mut host.shell, shell);
+    let exec = format!("exec python3 {} {}", filter.display(), bash.display());
+    write_program(&host.shell, &format!("#!/bin/sh\n{exec} \"$@\"\n"));
     let program = program(300_000);
-    let ready = go(&host, &wanted(&host, &program)).await.unwrap();
-    assert_eq!(ready.probe.storage.unwrap().locks, Some(false));
-    assert!(ready.probe.tools.has("flock"));
+    let wanted = wanted(&host, &program);
+    let error = go(&host, &wanted).await.unwrap_err();
+    no_sessions(&host, &error, ".reasonix", "cannot be locked");
+    // With locks it works.
+    host.shell = bash;
+    let ready = go(&host, &wanted).await.unwrap();
+    assert_eq!(ready.probe.storage.unwrap().locks, Some(true));
     assert_eq!(host.files(), [name(&program)]);
-    assert_eq!(
-        go(&Host::new(), &wanted(&host, &program))
-            .await
-            .unwrap()
-            .probe
-            .storage
-            .unwrap()
-            .locks,
-        Some(true)
-    );
 }
 
 #[tokio::test]

@@ -239,10 +239,11 @@ async fn what_cuts_and_kills_left_is_collected() {
     let sum = "0123456789ab";
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     for kind in ["part", "new", "lock", "try"] {
-        for (age, time) in [("old", long_ago), ("young", std::time::SystemTime::now())] {
-            let file = fs::File::create(host.programs().join(format!(".{kind}-{sum}-{age}"))).unwrap();
-            file.set_times(fs::FileTimes::new().set_modified(time)).unwrap();
-        }
+        let at = |age: &str| host.programs().join(format!(".{kind}-{sum}-{age}"));
+        fs::write(at("young"), "").unwrap();
+        let old = fs::File::create(at("old")).unwrap();
+        old.set_times(fs::FileTimes::new().set_modified(long_ago))
+            .unwrap();
     }
     let program = program(20_000);
     go(&host, &wanted(&host, &program)).await.unwrap();
