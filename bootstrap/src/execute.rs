@@ -140,21 +140,7 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
         };
         Error::new(Stage::Choose, remote.host(), kind).with_trace(trace)
     };
-    if wanted
-        .known
-        .as_ref()
-        .is_some_and(|known| known.differs(&probe.system))
-    {
-        return Err(refuse(ErrorKind::OtherMachine(Known {
-            machine: probe.system.machine.clone(),
-            uid: probe.system.uid.unwrap_or_default(),
-        })));
-    }
-    let workspace = match &probe.workspace {
-        None => None,
-        Some(Workspace::Ready(path)) => Some(path.clone()),
-        Some(bad) => return Err(refuse(ErrorKind::Workspace(bad.clone()))),
-    };
+    let workspace = acceptable(&probe, wanted).map_err(refuse)?;
     let request = Request {
         install: wanted.install,
         version: wanted.source.version.clone(),
@@ -197,6 +183,22 @@ async fn once(remote: &dyn Remote, wanted: &Wanted, progress: &dyn Progress) -> 
         workspace,
         probe,
     })
+}
+
+/// Makes sure that it is the machine that is known, and gives the workspace that was asked for.
+fn acceptable(probe: &Probe, wanted: &Wanted) -> Result<Option<String>, ErrorKind> {
+    let known = wanted.known.as_ref();
+    if known.is_some_and(|known| known.differs(&probe.system)) {
+        return Err(ErrorKind::OtherMachine(Known {
+            machine: probe.system.machine.clone(),
+            uid: probe.system.uid.unwrap_or_default(),
+        }));
+    }
+    match &probe.workspace {
+        None => Ok(None),
+        Some(Workspace::Ready(path)) => Ok(Some(path.clone())),
+        Some(bad) => Err(ErrorKind::Workspace(bad.clone())),
+    }
 }
 
 /// Says whether folders for a program may be made.
