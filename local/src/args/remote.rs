@@ -17,6 +17,8 @@ pub(crate) enum RemoteCommand {
     Test(RemoteTestArgs),
     /// Look at everything on the way to a host and there, and say what is wrong, why, and what mends it.
     Doctor(RemoteDoctorArgs),
+    /// Look at the key that a host presents, and accept it once it is compared; nobody logs in to the host.
+    Trust(RemoteTrustArgs),
     /// Put the agent on a host, start it, and stay connected with the configured forwards.
     Connect(RemoteConnectArgs),
     /// Say whether an agent runs on a host, and what it does.
@@ -42,6 +44,7 @@ impl RemoteCommand {
             Self::List(args) => args.json,
             Self::Show(args) => args.json,
             Self::Test(args) => args.json,
+            Self::Trust(args) => args.json,
             Self::Doctor(args) => args.json,
             Self::Upgrade(args) => args.json,
             Self::Status(args) => args.json,
@@ -209,6 +212,27 @@ pub(crate) struct RemoteDoctorArgs {
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Look at the key that a host presents, and accept it once it is compared.
+///
+/// Says what is known about the host, what it presents now, and what changed. A new key is accepted by a person at a
+/// terminal, or by a fingerprint that is given; never by a piped answer. It is written to Reasonix's own known-hosts file;
+/// other files are only read. Hosts on the way come first. Exits with 0 when every key is trusted at the end.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = super::EXIT_CODES)]
+pub(crate) struct RemoteTrustArgs {
+    /// The host.
+    pub(crate) host: String,
+    /// Accept the key with this fingerprint, which has to match exactly.
+    #[arg(long = "fingerprint", alias = "yes-fingerprint", value_name = "SHA256:…")]
+    pub(crate) fingerprints: Vec<String>,
+    /// Look at this host on the way only.
+    #[arg(long, value_name = "HOP")]
+    pub(crate) hop: Option<String>,
+    /// Print JSON; nobody is asked then.
     #[arg(long)]
     pub(crate) json: bool,
 }

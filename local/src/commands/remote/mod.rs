@@ -15,6 +15,7 @@ mod show;
 mod status;
 mod stop;
 mod test;
+mod trust;
 mod uninstall;
 mod upgrade;
 
@@ -28,6 +29,7 @@ pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exi
         RemoteCommand::Show(args) => super::in_runtime(show::run(invocation, args)),
         RemoteCommand::Test(args) => super::in_runtime(test::run(invocation, args)),
         RemoteCommand::Doctor(args) => super::in_runtime(doctor::run(invocation, args)),
+        RemoteCommand::Trust(args) => super::in_runtime(trust::run(invocation, args)),
         RemoteCommand::Connect(args) => super::in_runtime(connect::run(invocation, args)),
         RemoteCommand::Status(args) => super::in_runtime(status::run(invocation, args)),
         RemoteCommand::Logs(args) => super::in_runtime(logs::run(invocation, args)),
