@@ -1,5 +1,7 @@
 //! Reaching a host: name look-up, TCP, jump hosts and proxy commands.
 
+mod outgoing;
+
 use std::{
     net::{IpAddr, SocketAddr},
     process::Stdio,
@@ -16,7 +18,7 @@ use tokio::{io::AsyncReadExt, net::TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ConnectOptions, Connection, Error, ErrorKind, Prompter, Proxy, Resolved, Stage,
+    AddressFamily, ConnectOptions, Connection, Error, ErrorKind, Prompter, Proxy, Resolved, Stage,
     wire::{ByteStream, PromptTcp},
 };
 
@@ -128,7 +130,9 @@ fn address(resolved: &Resolved) -> String {
 }
 
 async fn tcp(resolved: &Resolved, options: &ConnectOptions, deadline: Duration) -> Result<TcpStream, Error> {
-    let addresses = look_up(resolved, options.deadlines.lookup).await?;
+    let network = &resolved.network;
+    let mut addresses = look_up(resolved, options.deadlines.lookup).await?;
+    addresses.retain(|address| outgoing::is_of(network.family, address));
     let mut last: Option<std::io::Error> = None;
     let mut left = u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
     let started = stdx::clock::monotonic();
@@ -136,7 +140,7 @@ async fn tcp(resolved: &Resolved, options: &ConnectOptions, deadline: Duration) 
         // Every address gets its share, so that one that swallows packets does not hide the next.
         let share = deadline.saturating_sub(started.elapsed()) / left;
         left = left.saturating_sub(1).max(1);
-        match tokio::time::timeout(share, TcpStream::connect(address)).await {
+        match tokio::time::timeout(share, outgoing::connect(network, address)).await {
             Ok(Ok(stream)) => {
                 // Only slower without it.
                 drop(stream.set_nodelay(true));
@@ -151,7 +155,13 @@ async fn tcp(resolved: &Resolved, options: &ConnectOptions, deadline: Duration) 
             }
         }
     }
-    let cause = last.unwrap_or_else(|| std::io::Error::other("the name has no address"));
+    let cause = last.unwrap_or_else(|| {
+        std::io::Error::other(match network.family {
+            AddressFamily::Any => "the name has no address",
+            AddressFamily::Inet => "the name has no IPv4 address (AddressFamily inet)",
+            AddressFamily::Inet6 => "the name has no IPv6 address (AddressFamily inet6)",
+        })
+    });
     let hint = match cause.kind() {
         std::io::ErrorKind::ConnectionRefused => "is an SSH server running there, and is the port right?",
         std::io::ErrorKind::TimedOut => "is the host on, and does a firewall or a missing VPN stand between?",

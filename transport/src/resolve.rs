@@ -81,6 +81,8 @@ pub struct Network {
     pub family: AddressFamily,
     /// `BindAddress`: where connections come from, as written.
     pub bind_address: Option<String>,
+    /// `BindInterface`: the interface that connections leave by; [`Network::bind_address`] goes before it.
+    pub bind_interface: Option<String>,
     /// `ConnectTimeout`.
     pub connect_timeout: Option<Duration>,
 }

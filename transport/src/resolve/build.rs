@@ -93,6 +93,7 @@ fn network(pairs: &Pairs) -> Network {
     Network {
         family: canonical::family(pairs),
         bind_address: pairs.first("bindaddress"),
+        bind_interface: pairs.first("bindinterface"),
         connect_timeout: pairs
             .first("connecttimeout")
             .and_then(|text| keywords::seconds(&text))

@@ -1,6 +1,11 @@
 //! `ssh -G`: what OpenSSH itself makes of its configuration.
 
-use std::{io, path::Path, process::Output, time::Duration};
+use std::{
+    io,
+    path::Path,
+    process::{Output, Stdio},
+    time::Duration,
+};
 
 use super::{ResolveOptions, config_error, run::run};
 use crate::{
@@ -37,7 +42,11 @@ pub(super) async fn ask(
             .arg("-o")
             .arg(format!("{keyword}={}", as_one_value(keyword, value)));
     }
-    command.arg("--").arg(&target.host);
+    command
+        .arg("--")
+        .arg(&target.host)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     match run(&mut command, DEADLINE).await {
         Ok(output) => read(&output, target),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

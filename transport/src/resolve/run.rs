@@ -4,18 +4,13 @@ use std::{io, process::Output, process::Stdio, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Runs a command in a process group of its own and gives what it printed. The whole group ends with the deadline, or when
+/// Runs a command in a process group of its own and gives what it printed, where its outputs are pipes. The whole group ends with the deadline, or when
 /// nobody waits any more: a shell's children would outlive it.
 ///
 /// # Errors
 /// The command could not be started; `TimedOut` when the deadline passed.
 pub(super) async fn run(command: &mut tokio::process::Command, deadline: Duration) -> io::Result<Output> {
-    command
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = command.spawn()?;
+    let child = command.process_group(0).stdin(Stdio::null()).spawn()?;
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
     let mut group = Group(pid.and_then(Pid::from_raw));
     let output = tokio::time::timeout(deadline, child.wait_with_output()).await;
@@ -38,5 +33,51 @@ impl Drop for Group {
             // A group that has ended meanwhile needs no end.
             let _ended = kill_process_group(pid, Signal::KILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_deadline_is_an_error() {
+        let mut command = stdx::process::command("/bin/sh");
+        command.arg("-c").arg("exec /bin/sleep 1000");
+        let error = run(&mut command, Duration::from_millis(50)).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn nothing_that_a_command_started_outlives_the_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid_file = folder.path().join("pid");
+        let mut command = stdx::process::command("/bin/sh");
+        // The child's child would outlive a kill of the child alone.
+        command
+            .arg("-c")
+            .arg("/bin/sleep 1000 & echo $! > new; /bin/mv new pid; wait")
+            .current_dir(folder.path());
+        let exists = until(|| pid_file.exists());
+        tokio::select! {
+            biased;
+            () = exists => {}
+            output = run(&mut command, Duration::from_secs(1000)) => panic!("{output:?}"),
+        }
+        let pid = std::fs::read_to_string(&pid_file).unwrap();
+        until(|| {
+            let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+            status.is_empty() || status.contains(") Z ")
+        })
+        .await;
+    }
+
+    async fn until(holds: impl Fn() -> bool) {
+        let wait = async {
+            while !holds() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap();
     }
 }

@@ -1,7 +1,9 @@
 //! Resolving a host: `ssh -G` and the own parser agree, and the result connects.
 
 mod both;
+mod machine;
 mod random;
+mod refused;
 mod table;
 
 use std::path::{Path, PathBuf};
