@@ -49,6 +49,11 @@ impl SecretMemory {
         kept.contains_key(&key)
     }
 
+    /// Wipes everything.
+    pub fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Takes the password out; the caller puts it back when it was right.
     pub(crate) fn take_password(&self, user: &str, host: &str, port: u16) -> Option<Secret> {
         self.take(&Key::Password {

@@ -30,6 +30,13 @@ pub enum Stage {
     Live,
 }
 
+impl Stage {
+    /// Says whether nobody is logged in yet.
+    pub(crate) fn is_before_login(self) -> bool {
+        matches!(self, Self::Resolving | Self::Dialing | Self::Authenticating)
+    }
+}
+
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {

@@ -10,7 +10,7 @@
 //! | Connecting, Prompting | ended, and a question was left without an answer | Failed | hang up |
 //! | Waiting | timer | Connecting | attempt |
 //! | Waiting | woke, network changed | Connecting | disarm, attempt |
-//! | Connecting, nobody was asked yet | woke, network moved | Connecting | abandon, hang up, attempt |
+//! | Connecting, nobody was asked yet | woke; network moved before the login was done | Connecting | abandon, hang up, attempt |
 //! | Live | woke, network changed, retry | Live | prove |
 //! | any | stop | Offline | whatever runs ends |
 //!
@@ -268,7 +268,10 @@ impl Machine {
                 self.backoff.reset();
                 self.start(&[Effect::Disarm])
             }
-            LinkState::Connecting(_) if self.asked == Asked::Nobody => {
+            // Behind the login signs of life are watched, and an upload is too much to lose for a doubt.
+            LinkState::Connecting(stage)
+                if self.asked == Asked::Nobody && (doubt == Doubt::Slept || stage.is_before_login()) =>
+            {
                 self.backoff.reset();
                 self.start(&[Effect::Abandon, Effect::HangUp])
             }

@@ -171,7 +171,11 @@ impl Supervisor {
             Happened::Asked(Request::Retry) => self.step(Input::Retry),
             Happened::Asked(Request::Woke) => self.step(Input::Woke),
             Happened::Asked(Request::Network(change)) => self.step(Input::Network(change)),
-            Happened::Asked(Request::Stop) => self.step(Input::Stop),
+            Happened::Asked(Request::Stop) => {
+                // Typed for the life of this link, which is over until somebody wants it back.
+                self.dialer.options.ssh.secrets.clear();
+                self.step(Input::Stop);
+            }
             // Whoever stopped waiting needs no answer.
             Happened::Asked(Request::Sync(taken)) => taken.send(()).unwrap_or_default(),
             Happened::Broken(broken) => self.broken(broken),

@@ -207,6 +207,16 @@ fn waking_up_and_stopping() {
             &[Attempt],
         ),
         (
+            &[Retry, doing(Stage::Probing, 0), Network(NetworkChange::Moved)],
+            "connecting: probe",
+            &[Attempt],
+        ),
+        (
+            &[Retry, doing(Stage::Probing, 0), Woke],
+            "connecting: resolve",
+            &[Attempt, Abandon, HangUp, Attempt],
+        ),
+        (
             &[Retry, gone(), Network(NetworkChange::Elsewhere)],
             "connecting: resolve",
             &[Attempt, HangUp, FIRST, Disarm, Attempt],

@@ -130,7 +130,7 @@ async fn logging_in() {
     let error = failure(&Link::open(options, &bench.scope)).await;
     check(
         &error,
-        &["logging in to testhost: the host does not answer the password"],
+        &["logging in to testhost: the host did not answer within 30 s; offered: a password"],
     );
 }
 

@@ -193,4 +193,11 @@ async fn a_remembered_password_that_is_refused_is_forgotten_and_asked_for_once()
     state(&link, "loss", |state| !state.is_live()).await;
     live(&link).await;
     assert_eq!((person.asked(), bench.server.logins()), (1, 3));
+    // Whoever goes offline takes the password along.
+    link.disconnect();
+    state(&link, "offline", |state| matches!(state, LinkState::Offline)).await;
+    person.lets.add_permits(1);
+    link.retry_now();
+    live(&link).await;
+    assert_eq!((person.asked(), bench.server.logins()), (2, 4));
 }
