@@ -277,3 +277,211 @@ async fn a_missing_key_is_named_with_the_command_that_stores_it() {
         assert!(!ran.stdout.contains(&value) && !ran.stderr.contains(&value));
     }
 }
+
+fn key_of(rig: &Rig) -> String {
+    rig.sshd.host_keys()[0].clone()
+}
+
+/// Nobody was let in, nor asked to be.
+fn nobody_logged_in(rig: &Rig) {
+    let log = rig.sshd.log();
+    assert!(!log.contains("Accepted") && !log.contains("Failed"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_key_is_accepted_by_its_fingerprint_and_by_nothing_less() {
+    let rig = rig().await;
+    let other = other_key().public();
+    rig.trust(&other);
+    let file = rig.known_hosts();
+    let before = fs::read_to_string(&file).unwrap();
+    let (listed, presented) = (fingerprint(&other).await, fingerprint(&key_of(&rig)).await);
+
+    // The refusal names the way forward.
+    let ran = rig.run(&RUN).await;
+    ended_with(&ran, 4, &["host key changed", "reasonix remote trust box"]);
+    let piped = rig.run_with_input(&["remote", "trust", "box"], "yes\ny\n").await;
+    ended_with(&piped, 4, &["nobody can be asked here", "--fingerprint"]);
+    for word in [
+        &listed,
+        &presented,
+        "line 1",
+        "a file last changed",
+        "+--[ED25519 256]--+",
+    ] {
+        assert!(piped.stdout.contains(word), "{word}: {}", piped.stdout);
+    }
+    let wrong = rig
+        .run(&["remote", "trust", "box", "--fingerprint", &listed])
+        .await;
+    ended_with(&wrong, 4, &["not the given fingerprint", &presented]);
+    let typo = rig.run(&["remote", "trust", "box", "--fingerprint", "yes"]).await;
+    ended_with(&typo, 2, &["no fingerprint"]);
+    let json = rig.run(&["remote", "trust", "box", "--json"]).await;
+    assert_eq!(json.code, Some(4), "{json:?}");
+    let said: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let host = &said["hosts"][0];
+    assert_eq!(host["presented"][0]["verdict"], "changed", "{said:#}");
+    assert_eq!(
+        host["presented"][0]["fingerprint"],
+        presented.as_str(),
+        "{said:#}"
+    );
+    assert_eq!(host["known"][0]["fingerprint"], listed.as_str(), "{said:#}");
+    assert_eq!(host["known"][0]["file"], file.to_str().unwrap(), "{said:#}");
+    assert_eq!(
+        (&said["trusted"], &host["written"]),
+        (&false.into(), &false.into())
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), before, "nothing is written");
+    nobody_logged_in(&rig);
+
+    let right = rig
+        .run(&["remote", "trust", "box", "--fingerprint", &presented])
+        .await;
+    ended_with(&right, 0, &[]);
+    assert!(right.stdout.contains("lines removed from it: 1"), "{right:?}");
+    let lines = fs::read_to_string(&file).unwrap();
+    assert!(
+        lines.contains(&key_of(&rig)) && !lines.contains(&other),
+        "{lines}"
+    );
+    nobody_logged_in(&rig);
+    let again = rig.run(&["remote", "trust", "box", "--json"]).await;
+    ended_with(&again, 0, &[]);
+    assert!(again.stdout.contains("\"verdict\":\"known\""), "{again:?}");
+    ended_with(&rig.run(&RUN).await, 0, &[]);
+}
+
+/// Runs the program at a terminal at which somebody types.
+pub(crate) async fn at_terminal(rig: &Rig, args: &[&str], typed: &str) -> Ran {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::Write as _;
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let mut options = fs::OpenOptions::new();
+    let slave = options.read(true).write(true).open(name).unwrap();
+    fs::File::from(master.try_clone().unwrap())
+        .write_all(typed.as_bytes())
+        .unwrap();
+    let mut command = rig.command(args);
+    command.stdin(slave.try_clone().unwrap()).stderr(slave);
+    let child = command.spawn().unwrap();
+    crate::rig::ended(args, child.wait_with_output()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_accepts_a_key_and_is_told_how_to_clean_up_the_old_line() {
+    let rig = rig().await;
+    fs::remove_file(rig.known_hosts()).unwrap();
+    let name = format!("[127.0.0.1]:{}", rig.proxy.address().port());
+    let theirs = rig.laptop().join(".ssh/known_hosts");
+    fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+    let old = format!("{name} {}\n", other_key().public());
+    fs::write(&theirs, &old).unwrap();
+
+    let no = at_terminal(&rig, &["remote", "trust", "box"], "n\n").await;
+    assert_eq!(no.code, Some(4), "{no:?}");
+    assert!(!rig.known_hosts().exists());
+    let yes = at_terminal(&rig, &["remote", "trust", "box"], "y\n").await;
+    assert_eq!(yes.code, Some(0), "{yes:?}");
+    assert_eq!(
+        fs::read_to_string(rig.known_hosts()).unwrap(),
+        format!("{name} {}\n", key_of(&rig))
+    );
+    assert_eq!(
+        fs::read_to_string(&theirs).unwrap(),
+        old,
+        "the user's file is only read"
+    );
+    nobody_logged_in(&rig);
+    // Our line counts although the old one is still there; the printed command removes that.
+    ended_with(&rig.run(&["remote", "test", "box"]).await, 0, &[]);
+    let command = yes
+        .stdout
+        .lines()
+        .find_map(|line| line.split_once("to remove it: "));
+    let (_, command) = command.unwrap_or_else(|| panic!("{yes:?}"));
+    let mut shell = stdx::process::command("/bin/sh");
+    shell.args(["-c", command]).env("PATH", "/usr/bin:/bin");
+    let cleaned = shell
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .await
+        .unwrap();
+    assert!(cleaned.status.success(), "{command}: {cleaned:?}");
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "");
+    ended_with(&rig.run(&["remote", "test", "box"]).await, 0, &[]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_is_accepted_by_nothing_and_a_missing_host_is_named() {
+    let rig = rig().await;
+    let lines = format!("@revoked * {}\n", key_of(&rig));
+    fs::write(rig.known_hosts(), &lines).unwrap();
+    let presented = fingerprint(&key_of(&rig)).await;
+    for args in [
+        vec!["remote", "trust", "box"],
+        vec!["remote", "trust", "box", "--fingerprint", &presented],
+    ] {
+        let ran = rig.run(&args).await;
+        ended_with(&ran, 4, &["revoked", "line 1"]);
+    }
+    assert_eq!(fs::read_to_string(rig.known_hosts()).unwrap(), lines);
+    let ran = rig.run(&["remote", "trust", "me@no-such-host.invalid"]).await;
+    ended_with(&ran, 3, &["no-such-host.invalid"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_on_the_way_are_trusted_one_after_the_other() {
+    let rig = rig().await;
+    let hop = rig.another_sshd().await;
+    fs::remove_file(rig.known_hosts()).unwrap();
+    // The key for the hop has a usual name, since what is configured for the host is not meant for the hop.
+    let ssh = rig.laptop().join(".ssh");
+    fs::create_dir_all(&ssh).unwrap();
+    fs::copy(rig.identity(), ssh.join("id_ed25519")).unwrap();
+    let through = format!("127.0.0.1:{}", hop.address().port());
+    let config = rig.laptop().join(".reasonix/config.toml");
+    edit(
+        &config,
+        "name = \"box\"",
+        &format!("name = \"box\"\nproxy_jump = \"{through}\""),
+    );
+    let (first, second) = (
+        fingerprint(&hop.host_keys()[0]).await,
+        fingerprint(&key_of(&rig)).await,
+    );
+
+    let ran = rig
+        .run(&["remote", "trust", "box", "--fingerprint", &second])
+        .await;
+    ended_with(&ran, 4, &[&through, &first, "not the given fingerprint"]);
+    let ran = rig.run(&["remote", "trust", "box", "--hop", "elsewhere"]).await;
+    ended_with(&ran, 2, &["elsewhere is not on the way", &through]);
+    let ran = rig
+        .run(&[
+            "remote",
+            "trust",
+            "box",
+            "--hop",
+            &through,
+            "--fingerprint",
+            &first,
+        ])
+        .await;
+    ended_with(&ran, 0, &[]);
+    let ran = rig
+        .run(&["remote", "trust", "box", "--fingerprint", &second])
+        .await;
+    ended_with(&ran, 0, &[]);
+    let lines = fs::read_to_string(rig.known_hosts()).unwrap();
+    assert!(
+        lines.contains(&hop.host_keys()[0]) && lines.contains(&key_of(&rig)),
+        "{lines}"
+    );
+    ended_with(&rig.run(&RUN).await, 0, &[]);
+}
