@@ -232,6 +232,9 @@ pub(crate) struct RemoteTrustArgs {
     /// Look at this host on the way only.
     #[arg(long, value_name = "HOP")]
     pub(crate) hop: Option<String>,
+    /// Forget which machine answered under this name: the next that answers is accepted.
+    #[arg(long, conflicts_with_all = ["fingerprints", "hop"])]
+    pub(crate) machine: bool,
     /// Print JSON; nobody is asked then.
     #[arg(long)]
     pub(crate) json: bool,

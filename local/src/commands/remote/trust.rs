@@ -10,6 +10,7 @@ use transport::{
     Accepted, ConnectOptions, HostKey, KnownKey, Proxy, Resolved, Survey, host_key::Verdict as Says,
 };
 
+use super::machine;
 use crate::{
     args::RemoteTrustArgs,
     ask::{self, visible},
@@ -37,6 +38,9 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteTrustArgs) -> Resul
     let loaded = invocation.settings(None, &[])?;
     let plan = HostPlan::new(&HostRef::parse(&args.host)?, &loaded)?;
     let resolved = dial::resolve(invocation, &plan).await?;
+    if args.machine {
+        return machine::forget(invocation, &plan.name, resolved.endpoint, args.json).await;
+    }
     let way = way(&resolved, args.hop.as_deref())?;
     let look = Look {
         options: ssh_options(invocation, &loaded),
