@@ -20,6 +20,7 @@ mod screen;
 mod screen_faults;
 mod secrets;
 mod serving;
+mod stopping;
 mod trust;
 mod upload;
 mod wake;
