@@ -93,7 +93,7 @@ fn remembered_way(rig: &Rig) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_login_shell_works() {
-    for shell in SHELLS {
+    for shell in SHELLS.into_iter().chain(["/bin/zsh"]) {
         two_visits(with_shell(shell, "", &[]), shell).await;
     }
 }
@@ -111,6 +111,14 @@ async fn noise_on_a_host_that_only_allows_commands_does_not_matter() {
     for shell in SHELLS {
         let rig = two_visits(with_shell(shell, NOISE, &sshd), shell).await;
         assert!(remembered_way(&rig).contains("bridge"), "{shell}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn megabytes_of_noise_on_both_outputs_do_not_matter() {
+    let noise = "head -c 2000000 /dev/zero | tr '\\000' x; head -c 2000000 /dev/zero >&2; echo; echo motd";
+    for sshd in [&[][..], &["DisableForwarding yes", "MaxSessions 1"]] {
+        two_visits(with_shell("/bin/bash", noise, sshd), "megabytes").await;
     }
 }
 
