@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use link::{Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, Prompter, SecretKind, SecretQuestion};
+use link::{Answer, HostKeyAnswer, HostKeyQuestion, Prompter, SecretKind, SecretQuestion};
 use stdx::Secret;
 
 use crate::{exit::Exit, headless::Signals, report::Failure, terminal};
@@ -12,7 +12,16 @@ pub(crate) fn prompter() -> Arc<dyn Prompter> {
     if terminal::can_ask() {
         Arc::new(AtTerminal)
     } else {
-        Arc::new(DenyAll)
+        Arc::new(Unattended)
+    }
+}
+
+/// Answers nothing, but passes on what is said: somebody may read it, such as that a security key waits to be touched.
+struct Unattended;
+
+impl Prompter for Unattended {
+    fn notice(&self, text: &str) {
+        terminal::error(&visible(text));
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     host::{HostPlan, ssh_options},
     invocation::Invocation,
     report::{self, Failure},
+    stored_secrets::Stored,
 };
 
 /// How long closing may take.
@@ -37,7 +38,7 @@ pub(crate) async fn resolve(invocation: &Invocation, plan: &HostPlan) -> Result<
 }
 
 impl Dialed {
-    /// Connects to a resolved host and logs in; whoever `prompter` is answers questions.
+    /// Connects to a resolved host and logs in; what is kept for it answers questions, then whoever `prompter` is.
     pub(crate) async fn open(
         invocation: &Invocation,
         loaded: &Loaded,
@@ -46,7 +47,12 @@ impl Dialed {
     ) -> Result<Self, Failure> {
         let scope = Scope::root("look at a host");
         let options = ssh_options(invocation, loaded);
-        match Connection::connect(resolved, &options, prompter, &scope).await {
+        let hosts = &loaded.settings.remote.hosts;
+        let prompter = match hosts.iter().find(|host| host.name == resolved.alias) {
+            Some(host) => Stored::before(Arc::clone(prompter), host, invocation.home.join(".env")),
+            None => Arc::clone(prompter),
+        };
+        match Connection::connect(resolved, &options, &prompter, &scope).await {
             Ok(connection) => Ok(Self { connection, scope }),
             Err(error) => {
                 scope.close(GRACE).await;

@@ -11,6 +11,7 @@ mod homes;
 mod hosts;
 mod local_rig;
 mod local_run;
+mod login;
 mod machines;
 mod remote;
 mod remote_care;

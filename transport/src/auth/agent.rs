@@ -29,7 +29,7 @@ const MAX_ANSWER: usize = 256 * 1024;
 /// An agent that answered.
 pub(crate) struct Agent {
     socket: PathBuf,
-    /// `None` after an answer that came too late: the next one would be taken for it.
+    /// `None` after an answer that did not come in time: it would be taken for the next one.
     client: Option<AgentClient<UnixStream>>,
     asker: Asker,
 }
@@ -72,24 +72,29 @@ impl Agent {
         hash: Option<HashAlg>,
         data: Vec<u8>,
     ) -> Result<Vec<u8>, String> {
-        let client = match self.client.take() {
-            Some(client) => client,
-            None => AgentClient::connect_uds(&self.socket)
-                .await
-                .map_err(|error| error.to_string())?,
-        };
-        let client = self.client.insert(client);
         let limit = self.asker.agent_step();
-        match tokio::time::timeout(limit, client.sign_request(identity, hash, data)).await {
-            Ok(Ok(signed)) => Ok(signed),
-            Ok(Err(KeyError::AgentFailure)) => Err("it declined".into()),
-            Ok(Err(error)) => {
-                self.client = None;
-                Err(error.to_string())
+        let (socket, kept) = (&self.socket, self.client.take());
+        let signing = async move {
+            let mut client = match kept {
+                Some(client) => client,
+                None => AgentClient::connect_uds(socket).await?,
+            };
+            let signed = client.sign_request(identity, hash, data).await;
+            Ok::<_, KeyError>((client, signed))
+        };
+        let (client, signed) = tokio::time::timeout(limit, signing)
+            .await
+            .map_err(|_| format!("it did not answer within {} s", limit.as_secs_f32()))?
+            .map_err(|error| error.to_string())?;
+        match signed {
+            Err(KeyError::AgentFailure) => {
+                self.client = Some(client);
+                Err("it declined".into())
             }
-            Err(_) => {
-                self.client = None;
-                Err(format!("it did not answer within {} s", limit.as_secs_f32()))
+            Err(error) => Err(error.to_string()),
+            Ok(signed) => {
+                self.client = Some(client);
+                Ok(signed)
             }
         }
     }

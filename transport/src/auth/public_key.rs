@@ -258,10 +258,8 @@ async fn ask<S: Signer<Error = SignError>>(
 /// What follows where no signature was made: the host waits for the next offer.
 async fn not_signed(cx: &mut Context<'_>, error: SignError) -> Result<Tried, Error> {
     match error {
-        SignError::NeedsPerson(what) => {
-            cx.unused.push(format!("{what} was not given"));
-            cx.unanswered.get_or_insert(what);
-        }
+        SignError::NeedsPerson(what) if cx.unanswered.is_none() => cx.unanswered = Some(what),
+        SignError::NeedsPerson(what) => cx.unused.push(format!("{what} was not given")),
         SignError::Failed(what) => cx.unused.push(what),
         SignError::Session => return Err(cx.lost().await),
     }

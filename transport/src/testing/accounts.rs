@@ -23,6 +23,23 @@ pub struct TestAccount {
 }
 
 impl TestAccount {
+    /// Says whether accounts may be made here: as root and in CI, where it panics if it is not root, since the tests
+    /// would pass without having looked.
+    #[expect(
+        clippy::disallowed_methods,
+        clippy::panic,
+        reason = "only tests call it; what CI is, the environment says"
+    )]
+    #[must_use]
+    pub fn may_be_made() -> bool {
+        let ci = std::env::var_os("CI").is_some_and(|value| value != "false" && value != "0");
+        let root = rustix::process::geteuid().is_root();
+        if ci && !root {
+            panic!("CI tests accounts and PAM, for which it has to be root");
+        }
+        root && ci
+    }
+
     /// Makes an account with a home of its own. What killed tests left is removed first.
     ///
     /// # Errors

@@ -17,17 +17,6 @@ use crate::support::{Client, Scripted};
 
 const PASSWORD: &str = "correct horse";
 
-/// Says whether accounts may be made here: as root, and in CI. There they must.
-fn may_make_accounts() -> bool {
-    let ci = std::env::var_os("CI").is_some_and(|value| value != "false" && value != "0");
-    let root = rustix::process::geteuid().is_root();
-    assert!(
-        root || !ci,
-        "CI tests accounts and PAM, for which it has to be root"
-    );
-    root && ci
-}
-
 /// A host with PAM and one account.
 struct World {
     client: Client,
@@ -77,7 +66,7 @@ const PASSWORD_ONLY: &str = "auth required pam_unix.so nodelay\naccount required
 
 impl World {
     async fn new(rules: &str) -> Option<Self> {
-        if !may_make_accounts() {
+        if !TestAccount::may_be_made() {
             return None;
         }
         let client = Client::new();
