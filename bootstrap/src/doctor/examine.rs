@@ -126,7 +126,7 @@ fn place(line: &str) -> Option<Place> {
         .next()
         .and_then(|word| word.strip_prefix(':')?.parse::<u64>().ok());
     let why = words.next().and_then(|word| unhex(word.strip_prefix(':')?));
-    let why = stdx::bounded::one_line(&why.unwrap_or_default(), 200);
+    let why = reason(&why.unwrap_or_default());
     let trial = match word {
         "runs" => Trial::Runs,
         "untried" => Trial::Untried,
@@ -139,6 +139,13 @@ fn place(line: &str) -> Option<Place> {
         trial,
         free: free.map(|kib| kib.saturating_mul(1024)),
     })
+}
+
+/// Gives the last words of the first line: before them stand the program and the file, which are ours.
+fn reason(said: &str) -> String {
+    let first = said.lines().next().unwrap_or_default();
+    let last = first.rsplit(": ").next().unwrap_or(first);
+    stdx::bounded::one_line(last, 200)
 }
 
 fn used(line: &str) -> Option<(String, u64)> {

@@ -1,7 +1,11 @@
 //! System, shell, clock, tools, sandbox, proxies.
 
 use super::{Class, Facts, Finding, Git, Grade};
-use crate::{probe::Workspace, script::Carriage};
+use crate::{
+    ladder::{self, Rung},
+    probe::Workspace,
+    script::Carriage,
+};
 
 /// A clock that differs by more makes time stamps misleading, in seconds.
 const SKEW_SEEN: i64 = 5;
@@ -144,12 +148,32 @@ fn sandbox(facts: &Facts<'_>) -> Finding {
 }
 
 fn after_logout(facts: &Facts<'_>) -> Finding {
-    let text = if facts.probe.system.lingering {
-        "lingering is on: what the user started goes on after the last logout"
-    } else {
-        "lingering is off; the agent leaves its login session by itself"
-    };
-    Finding::new("logout", Grade::Ok, text)
+    let (host, user) = (facts.host, &facts.probe.login.user);
+    let ends = "the host ends what a login leaves (KillUserProcesses)";
+    match ladder::ladder(facts.probe).first() {
+        Some(Rung::Unit { linger: false }) => Finding::new(
+            "logout",
+            Grade::Ok,
+            format!("{ends}; the agent is a unit of your service manager there, and lingering is on"),
+        ),
+        Some(Rung::Unit { linger: true }) => Finding::new(
+            "logout",
+            Grade::Note,
+            format!("{ends}; the agent is a unit of your service manager there, and lingering is asked for"),
+        )
+        .why("without lingering it ends with the last session there")
+        .fix(format!("ssh {host} loginctl enable-linger")),
+        Some(Rung::Attach) => {
+            let text =
+                format!("{ends}, and no service manager of yours answers: the agent lives on the connection");
+            Finding::new("logout", Grade::Warning, text)
+                .why("a lost connection interrupts the running turn; the next one takes the session up again")
+                .fix(format!("ssh -t {host} sudo loginctl enable-linger {user}"))
+        }
+        Some(Rung::Detach) | None => {
+            Finding::new("logout", Grade::Ok, "the agent goes on after the last logout")
+        }
+    }
 }
 
 fn proxies(facts: &Facts<'_>) -> Option<Finding> {

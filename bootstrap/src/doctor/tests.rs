@@ -143,6 +143,18 @@ fn each_answer_has_its_verdict() {
 }
 
 #[test]
+fn what_becomes_of_the_agent_after_a_logout_is_told() {
+    let mut probe = probe();
+    probe.login.kills = Some(true);
+    probe.login.in_session = true;
+    check(&probe, &examined(), &[("logout", Grade::Warning)]);
+    probe.login.user_manager = true;
+    check(&probe, &examined(), &[("logout", Grade::Note)]);
+    probe.system.lingering = true;
+    check(&probe, &examined(), &[]);
+}
+
+#[test]
 fn a_quota_counts_as_what_is_free() {
     let mut probe = probe();
     probe.storage.as_mut().unwrap().quota = Some(crate::probe::Quota {

@@ -6,7 +6,6 @@ tools
 rx_uid=$(id -u)
 rx_h=${HOME:-}
 case $rx_h in /*) ;; *) rx_h= ;; esac
-rx_procs=$(ls -l /proc/[0-9]*/exe 2>/dev/null)
 
 keep() { say kept "$(hex "$1") $(hex "$2")"; }
 mine() { [ ! -h "$1" ] && [ "$(owner_of "$1")" = "$rx_uid" ]; }
@@ -20,6 +19,19 @@ item() {
   if [ "$rx_remove" != 1 ]; then return; fi
   if ! rx_why=$(rm -rf "$2" 2>&1); then keep "$2" "$rx_why"; fi
 }
+# Whether a program runs. What an agent leaves ends a moment after it.
+runs() {
+  rx_n=0
+  while :; do
+    rx_y=$(ls -l /proc/[0-9]*/exe 2>/dev/null)
+    case "$rx_y
+" in *" $1
+"*) ;; *) return 1 ;; esac
+    rx_n=$((rx_n + 1))
+    if [ "$rx_remove" != 1 ] || [ "$rx_n" -gt 5 ]; then return 0; fi
+    sleep 1
+  done
+}
 # A folder that is empty now.
 empty() { if [ "$rx_remove" = 1 ] && [ ! -h "$1" ] && [ -d "$1" ] && mine "$1/."; then rmdir "$1" 2>/dev/null; fi; }
 
@@ -29,9 +41,7 @@ programs() {
   if [ "$(owner_of "$1/.")" != "$rx_uid" ]; then keep "$1" 'belongs to another user'; return; fi
   for rx_x in "$1"/reasonix-*-* "$1"/.part-*-* "$1"/.new-*-* "$1"/.lock-* "$1"/.try-*; do
     if [ ! -f "$rx_x" ]; then continue; fi
-    case "$rx_procs
-" in *" $rx_x
-"*) keep "$rx_x" 'runs'; continue ;; esac
+    if runs "$rx_x"; then keep "$rx_x" 'runs'; continue; fi
     item programs "$rx_x"
   done
   empty "$1"

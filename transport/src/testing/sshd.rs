@@ -186,10 +186,20 @@ fn config(folder: &Path, port: u16, options: &SshdOptions) -> String {
             .iter()
             .map(|home| format!("SetEnv HOME={}\n", home.display())),
     );
+    // A subsystem may be named only once.
+    let names_sftp = options
+        .config
+        .iter()
+        .any(|line| line.starts_with("Subsystem sftp"));
+    let sftp = if names_sftp {
+        ""
+    } else {
+        "Subsystem sftp /usr/lib/openssh/sftp-server\n"
+    };
     text + &format!(
         "ListenAddress 127.0.0.1:{port}\nAuthorizedKeysFile {folder}/authorized_keys\nPidFile none\nStrictModes no\n\
          UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nLogLevel VERBOSE\n\
-         UseDNS no\nMaxStartups 200:30:400\nPrintMotd no\nPrintLastLog no\nSubsystem sftp /usr/lib/openssh/sftp-server\n"
+         UseDNS no\nMaxStartups 200:30:400\nPrintMotd no\nPrintLastLog no\n{sftp}"
     )
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteDoctorArgs) -> Resu
         },
     };
     if let Err(failure) = visit.go().await {
-        visit.told.add(failed(&failure));
+        visit.told.add(failed(&failure, &plan.name));
     }
     Ok(visit.told.finish(&plan.name))
 }
@@ -170,7 +170,7 @@ impl Visit<'_> {
                     "socket",
                     "the agent's socket is reached through `reasonix bridge`".to_owned(),
                 ),
-                Err(failure) => self.told.add(failed(&failure)),
+                Err(failure) => self.told.add(failed(&failure, &self.plan.name)),
             }
         }
         if let Some(server) = examined.as_ref().and_then(|examined| examined.server.as_ref()) {
@@ -245,7 +245,7 @@ impl Visit<'_> {
 }
 
 /// Turns what stopped the way into a finding.
-fn failed(failure: &Failure) -> Finding {
+fn failed(failure: &Failure, host: &str) -> Finding {
     let (check, class) = match (failure.stage.as_deref(), failure.exit) {
         (Some("resolve"), _) => ("resolve", Class::Usage),
         (Some("connect"), _) => ("connect", Class::Unreachable),
@@ -261,7 +261,8 @@ fn failed(failure: &Failure) -> Finding {
     };
     let finding = Finding::new(check, Grade::Problem(class), &*failure.message);
     match &failure.hint {
-        Some(hint) => finding.fix(hint),
+        // A command is written so that it can be typed.
+        Some(hint) => finding.fix(hint.replace("`ssh HOST", &format!("`ssh {host}"))),
         None => finding,
     }
 }

@@ -149,6 +149,12 @@ fn told(gone: &Uninstall, probe: &Probe, removal: Removal, host: &str) {
     let (size, count) = gone.size(&[PROGRAMS.as_slice(), SESSIONS.as_slice()].concat());
     let size = doctor::bytes(size);
     terminal::line(&format!("{count} thing(s) with {size} were removed from {host}"));
+    if probe.system.lingering && probe.login.ends_processes() {
+        // It may have been asked for by us or by somebody else; nobody knows any more.
+        terminal::line(
+            "lingering is on for the account; `loginctl disable-linger` there turns it off if nothing needs it",
+        );
+    }
     if removal == Removal::Programs {
         let home = probe.home.first().map_or("~/.reasonix", String::as_str);
         let text = format!("sessions and configuration stay in {home}; --purge removes them too");
