@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use settings::{Loaded, Origin};
-use transport::{Proxy, ResolveOptions, Resolved, Source, UnknownKeys};
+use transport::{AddressFamily, Proxy, ResolveOptions, Resolved, Source, UnknownKeys};
 
 use crate::{
     args::RemoteShowArgs,
@@ -179,15 +179,19 @@ async fn resolved(
     Ok(rows)
 }
 
-/// Lists what was resolved: what a person calls it, the setting of ours that can set it, the value.
-fn values(resolved: &Resolved) -> Vec<(&'static str, &'static str, String)> {
-    let paths = |files: &[PathBuf]| {
-        files
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+/// What a person calls a value, the setting of ours that can set it, the value.
+type Shown = (&'static str, &'static str, String);
+
+/// Lists what was resolved.
+fn values(resolved: &Resolved) -> Vec<Shown> {
+    let mut shown = way(resolved);
+    shown.splice(3..3, login(resolved));
+    shown.extend(trust(resolved));
+    shown
+}
+
+/// Where the host is and how it is reached.
+fn way(resolved: &Resolved) -> Vec<Shown> {
     let proxy = match &resolved.proxy {
         None => String::new(),
         Some(Proxy::Jump(hop)) => jumps(hop),
@@ -197,46 +201,86 @@ fn values(resolved: &Resolved) -> Vec<(&'static str, &'static str, String)> {
         Some(Proxy::Command { .. }) => "proxy_command",
         _ => "proxy_jump",
     };
-    let unknown = match resolved.trust.unknown_keys {
-        UnknownKeys::Refuse => "refused",
-        UnknownKeys::Ask => "asked about",
-        UnknownKeys::Accept => "trusted the first time",
+    let network = &resolved.network;
+    let family = match network.family {
+        AddressFamily::Any => "",
+        AddressFamily::Inet => "IPv4 only",
+        AddressFamily::Inet6 => "IPv6 only",
     };
-    let agent = resolved
-        .identity
-        .agent
-        .as_ref()
-        .map(|socket| socket.display().to_string());
-    let only = if resolved.identity.only_files {
-        "only these"
-    } else {
-        "also those of the agent"
-    };
+    let timeout = network
+        .connect_timeout
+        .map(|limit| format!("{} s", limit.as_secs()));
+    let bind = network.bind_address.as_ref().or(network.bind_interface.as_ref());
+    let variables = resolved.set_env.iter().map(|(name, _)| name.as_str());
     vec![
         ("address", "host", resolved.endpoint.host_name.clone()),
         ("user", "user", resolved.endpoint.user.clone()),
         ("port", "port", resolved.endpoint.port.to_string()),
-        ("identity", "identity_file", paths(&resolved.identity.files)),
+        ("through", proxy_key, proxy),
+        ("family", "", family.to_owned()),
+        ("bind", "", bind.cloned().unwrap_or_default()),
+        ("timeout", "", timeout.unwrap_or_default()),
+        // Values may be nobody's business.
+        ("variables", "", variables.collect::<Vec<_>>().join(", ")),
+    ]
+}
+
+/// With what to log in.
+fn login(resolved: &Resolved) -> Vec<Shown> {
+    let identity = &resolved.identity;
+    let agent = identity.agent.as_ref().map(|socket| socket.display().to_string());
+    let only = if identity.only_files {
+        "only these"
+    } else {
+        "also those of the agent"
+    };
+    let methods = &resolved.methods;
+    let methods = if methods.order.is_empty() {
+        "none is allowed".to_owned()
+    } else {
+        let times = methods.password_prompts;
+        let usual = transport::Methods::default().password_prompts;
+        let prompts = if times == usual {
+            String::new()
+        } else {
+            format!(" (asked {times} times at most)")
+        };
+        format!("{}{prompts}", methods.order.join(", "))
+    };
+    vec![
+        ("identity", "identity_file", paths(&identity.files)),
+        ("certificates", "", paths(&identity.certificates)),
         ("keys offered", "", only.to_owned()),
         ("key agent", "", agent.unwrap_or_default()),
-        ("through", proxy_key, proxy),
-        ("host keys", "", paths(&resolved.trust.known_hosts)),
-        (
-            "host key alias",
-            "",
-            resolved.trust.key_alias.clone().unwrap_or_default(),
-        ),
-        ("unknown keys", "", format!("are {unknown}")),
-        (
-            "timeout",
-            "",
-            resolved
-                .network
-                .connect_timeout
-                .map(|limit| format!("{} s", limit.as_secs()))
-                .unwrap_or_default(),
-        ),
+        ("methods", "", methods),
     ]
+}
+
+/// What is known about the host.
+fn trust(resolved: &Resolved) -> Vec<Shown> {
+    let trust = &resolved.trust;
+    let unknown = match trust.unknown_keys {
+        UnknownKeys::Refuse => "refused",
+        UnknownKeys::Ask => "asked about",
+        UnknownKeys::Accept => "trusted the first time",
+    };
+    let announced = match trust.learn_announced {
+        None => "",
+        Some(true) => "are learned",
+        Some(false) => "are not learned",
+    };
+    vec![
+        ("host keys", "", paths(&trust.known_hosts)),
+        ("host key alias", "", trust.key_alias.clone().unwrap_or_default()),
+        ("revoked", "", paths(&trust.revoked)),
+        ("unknown keys", "", format!("are {unknown}")),
+        ("announced", "", announced.to_owned()),
+    ]
+}
+
+fn paths(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    files.join(", ")
 }
 
 /// Writes the way over jump hosts, the first one first.
