@@ -35,7 +35,7 @@ pub(crate) fn choices() -> Choices {
 }
 
 /// A run whose lines are collected while something else is waited for.
-struct Followed {
+pub(crate) struct Followed {
     run: Streaming,
     lines: Vec<Value>,
 }
@@ -47,7 +47,7 @@ impl Followed {
     }
 
     /// Reads lines until something else is done.
-    async fn reading_until<T>(&mut self, what: &str, other: impl Future<Output = T>) -> T {
+    pub(crate) async fn reading_until<T>(&mut self, what: &str, other: impl Future<Output = T>) -> T {
         let deadline = tokio::time::sleep(DEADLINE);
         tokio::pin!(other, deadline);
         loop {
@@ -61,6 +61,11 @@ impl Followed {
                 },
             }
         }
+    }
+
+    /// Gives the lines that were read.
+    pub(crate) fn lines(&self) -> &[Value] {
+        &self.lines
     }
 
     async fn read(&mut self) {
@@ -82,19 +87,19 @@ impl Followed {
     }
 
     /// Reads lines until one fits, if none did.
-    async fn read_until(&mut self, fits: impl Fn(&Value) -> bool) {
+    pub(crate) async fn read_until(&mut self, fits: impl Fn(&Value) -> bool) {
         while !self.lines.iter().any(&fits) {
             self.read().await;
         }
     }
 
     /// Reads lines until some of an answer was streamed.
-    async fn read_some_text(&mut self) {
+    pub(crate) async fn read_some_text(&mut self) {
         self.read_until(|line| line["frame"] == "delta").await;
     }
 
     /// Reads lines until standard error has said something so often.
-    async fn reading_until_said(&mut self, text: &str, times: usize) {
+    pub(crate) async fn reading_until_said(&mut self, text: &str, times: usize) {
         let deadline = tokio::time::Instant::now() + DEADLINE;
         while self.run.stderr().matches(text).count() < times {
             assert!(
@@ -107,7 +112,7 @@ impl Followed {
         }
     }
 
-    async fn finish(mut self) -> (Vec<Value>, Option<i32>, String) {
+    pub(crate) async fn finish(mut self) -> (Vec<Value>, Option<i32>, String) {
         let (rest, status, stderr) = self.run.finish().await;
         self.lines.extend(rest);
         (self.lines, status.code(), stderr)
@@ -119,13 +124,13 @@ async fn more_connections(rig: &Rig, than: u64) {
     eventually("another connection", || rig.proxy.connections() > than).await;
 }
 
-fn streaming(rig: &Rig, args: &[&str]) -> Followed {
+pub(crate) fn streaming(rig: &Rig, args: &[&str]) -> Followed {
     let mut words = vec!["run", "--remote", "box", "--output-format", "stream-json"];
     words.extend(args);
     Followed::new(rig.start(&words))
 }
 
-fn attach(rig: &Rig, session: SessionId) -> Followed {
+pub(crate) fn attach(rig: &Rig, session: SessionId) -> Followed {
     let session = session.to_string();
     Followed::new(rig.start(&[
         "attach",
@@ -138,7 +143,7 @@ fn attach(rig: &Rig, session: SessionId) -> Followed {
 }
 
 /// A reply that is held in its middle and calls a tool whose every run leaves a line.
-fn held(gate: &str, name: &str) -> Reply {
+pub(crate) fn held(gate: &str, name: &str) -> Reply {
     Reply::new()
         .say(format!("{name} begins. {}", "and on it goes ".repeat(15)))
         .gate(gate)
@@ -146,13 +151,13 @@ fn held(gate: &str, name: &str) -> Reply {
         .call("bash", &json!({"command": format!("echo {name} >> effects")}))
 }
 
-fn effects(work: &Path) -> Vec<String> {
+pub(crate) fn effects(work: &Path) -> Vec<String> {
     let text = fs::read_to_string(work.join("effects")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
 /// What a client printed equals the host's log line by line, and its text equals what was streamed.
-fn check_equals_log(rig: &Rig, lines: &[Value]) {
+pub(crate) fn check_equals_log(rig: &Rig, lines: &[Value]) {
     let log = records(&rig.session_log(&rig.host(), session_of(lines)));
     let printed: Vec<(u64, String)> = lines
         .iter()
@@ -296,7 +301,7 @@ async fn a_dead_peer_and_a_killed_session_are_noticed_and_said() {
 }
 
 /// Gives the children of a process.
-fn children(parent: u32) -> Vec<u32> {
+pub(crate) fn children(parent: u32) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod alone;
+mod attached;
 mod cases;
 mod cli;
 mod crash;
@@ -13,6 +14,7 @@ mod local_rig;
 mod local_run;
 mod login;
 mod machines;
+mod orphans;
 mod remote;
 mod remote_care;
 mod remote_verbs;
@@ -21,6 +23,8 @@ mod screen;
 mod screen_faults;
 mod secrets;
 mod serving;
+mod skew;
+mod soak;
 mod stopping;
 mod trust;
 mod upload;

@@ -2,8 +2,9 @@
 //! nothing is lost, and nothing happens twice.
 
 mod breaker;
-mod person;
-mod play;
+pub(crate) mod laptop;
+pub(crate) mod person;
+pub(crate) mod play;
 mod stopped;
 
 use stdx::task::Scope;

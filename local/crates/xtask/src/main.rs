@@ -15,6 +15,7 @@ mod job;
 mod metadata;
 mod protocol_hash;
 mod shots;
+mod soak;
 mod stages;
 mod system;
 #[cfg(test)]
@@ -57,6 +58,8 @@ enum Task {
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
     },
+    /// Let everything go wrong between a client and a host, seed by seed: `soak: ok …` is the last line.
+    Soak(soak::SoakArgs),
     /// Feed odd input to the parsers of what others write, with libFuzzer.
     Fuzz(fuzz::FuzzArgs),
     /// Draw pictures of real screens into docs/pictures/.
@@ -105,6 +108,7 @@ fn run(task: Task) -> anyhow::Result<bool> {
             };
             docgen::run(&root, &binary, mode)
         }
+        Task::Soak(args) => soak::run(&root, &args, &interrupt),
         Task::Fuzz(args) => fuzz::run(&root, &args, &interrupt),
         Task::Shots { check: true } => shots::check(&root),
         Task::Shots { check: false } => shots::run(&root, interrupt),

@@ -32,17 +32,17 @@ pub(super) struct Person<'a> {
 }
 
 /// Gives what a person writes as their request number `k`.
-pub(super) fn request(k: usize) -> String {
+pub(crate) fn request(k: usize) -> String {
     format!("submit-{k}.")
 }
 
 /// Gives the line that the work of request `k` leaves.
-pub(super) fn effect(k: usize) -> String {
+pub(crate) fn effect(k: usize) -> String {
     format!("call-{k}.")
 }
 
 /// What request `k` lets the model say and do.
-pub(super) fn replies(k: usize) -> [Reply; 2] {
+pub(crate) fn replies(k: usize) -> [Reply; 2] {
     let leave = format!("echo call-{k}. | tee -a effects");
     let command = match k % 3 {
         0 => leave,

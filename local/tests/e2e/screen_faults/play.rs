@@ -3,19 +3,15 @@
 use std::{
     fs,
     io::Write as _,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use bootstrap::{ArtifactSource, Install, Target};
-use link::{AgentLink, Host, InstallOptions, Link, LinkOptions, Timings};
+use link::AgentLink;
 use protocol::{Event, EventEnvelope, OpenSession, Outcome, SessionId, Snapshot, ToolEvent, TurnEvent};
 use scripted_model::Scenario;
 use stdx::task::Scope;
-use transport::{ConnectOptions, Endpoint, Identity, Resolved, Source, Trust, UnknownKeys};
+use transport::testing::Choices;
 use tui::{
     Appearance, Opening, TuiOptions,
     stage::{Heard, Seen, Stage},
@@ -23,10 +19,11 @@ use tui::{
 
 use super::{
     breaker::Breaker,
+    laptop,
     person::{Person, effect, request},
 };
 use crate::{
-    rig::{DEADLINE, HostOptions, Rig, edit, program},
+    rig::{DEADLINE, HostOptions, Rig, edit},
     serving::records,
 };
 
@@ -130,7 +127,7 @@ impl Play {
             "[sandbox]",
             "[permissions]\nask = [\"Bash(touch *)\"]\n[sandbox]",
         );
-        let link = self.link(&rig, "live");
+        let link = laptop::link(laptop::options(&rig, "live"), &self.scope);
         let stage = self.stage(&rig, &link, true);
         let breaks = AtomicBool::new(true);
         let breaker = Breaker {
@@ -171,7 +168,7 @@ impl Play {
 
     /// Checks what has to hold.
     async fn check(&self, rig: &Rig, stage: &Stage, figures: &mut Figures) {
-        let fresh_link = self.link(rig, "fresh");
+        let fresh_link = laptop::link(laptop::options(rig, "fresh"), &self.scope);
         let fresh = self.stage(rig, &fresh_link, false);
         let live = stage.seen().snapshot;
         within(
@@ -245,58 +242,6 @@ impl Play {
         let (_prompter, questions) = tui::questions();
         Stage::open(link.clone(), questions, options, SIZE, &self.scope)
     }
-
-    /// Starts a link as a person has it.
-    fn link(&self, rig: &Rig, name: &str) -> AgentLink {
-        let address = rig.proxy.address();
-        let resolved = Resolved {
-            alias: "box".into(),
-            endpoint: Endpoint {
-                host_name: address.ip().to_string(),
-                port: address.port(),
-                user: user(),
-            },
-            identity: Identity {
-                files: vec![rig.identity()],
-                certificates: Vec::new(),
-                only_files: true,
-                agent: None,
-            },
-            trust: Trust {
-                known_hosts: vec![rig.known_hosts()],
-                key_alias: None,
-                unknown_keys: UnknownKeys::Ask,
-                revoked: Vec::new(),
-                learn_announced: None,
-            },
-            proxy: None,
-            network: transport::Network::default(),
-            methods: transport::Methods::default(),
-            set_env: Vec::new(),
-            source: Source::OwnParser,
-        };
-        let options = LinkOptions {
-            host: Host::Resolved(resolved),
-            install: InstallOptions {
-                install: Install::Never,
-                source: ArtifactSource {
-                    own_executable: program(),
-                    own_target: Target::own(),
-                    dist: Vec::new(),
-                    version: env!("CARGO_PKG_VERSION").into(),
-                },
-                home: None,
-                workspace: None,
-            },
-            ssh: ConnectOptions::default(),
-            prompter: Arc::new(transport::DenyAll),
-            timings: Timings::default(),
-            state_dir: Some(rig.laptop().join("links").join(name)),
-            network: link::NetworkWatch::On,
-            network: link::NetworkWatch::On,
-        };
-        AgentLink::from(Link::open(options, &self.scope))
-    }
 }
 
 /// Waits for something that has to come, and shows the screen if it does not.
@@ -308,7 +253,7 @@ async fn within<T>(what: &str, stage: &Stage, work: impl Future<Output = T>) -> 
 }
 
 /// Reads the whole log.
-async fn history(client: &client::SessionClient, snapshot: &Snapshot) -> Vec<EventEnvelope> {
+pub(crate) async fn history(client: &client::SessionClient, snapshot: &Snapshot) -> Vec<EventEnvelope> {
     let mut log: Vec<EventEnvelope> = Vec::new();
     while (log.len() as u64) < snapshot.at {
         let page = client.history(log.len() as u64, 500).await.unwrap();
@@ -343,7 +288,7 @@ fn check_submits(log: &[EventEnvelope], typed: usize) {
     );
 }
 
-fn interrupted(log: &[EventEnvelope]) -> usize {
+pub(crate) fn interrupted(log: &[EventEnvelope]) -> usize {
     let is_interrupted = |event: &&EventEnvelope| {
         matches!(
             event.event,
@@ -404,15 +349,4 @@ fn without_times(text: &str) -> String {
         "{rows}\n{}",
         status.split_whitespace().collect::<Vec<_>>().join(" ")
     )
-}
-
-fn user() -> String {
-    let output = stdx::process::blocking_command("/usr/bin/id")
-        .arg("-un")
-        .stdout(std::process::Stdio::piped())
-        .output();
-    String::from_utf8(output.unwrap().stdout)
-        .unwrap()
-        .trim()
-        .to_owned()
 }
