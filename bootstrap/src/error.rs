@@ -194,7 +194,7 @@ fn answered(line: Option<&str>) -> String {
 
 impl Error {
     pub(crate) fn new(stage: Stage, host: &str, kind: ErrorKind) -> Self {
-        let hint = hint(&kind);
+        let hint = hint(stage, &kind);
         let trace = match &kind {
             ErrorKind::Remote(RemoteError::TimedOut { stderr, .. }) => Trace {
                 stderr: stderr_lines(stderr),
@@ -303,6 +303,18 @@ impl std::error::Error for Error {
     }
 }
 
+fn overdue_hint(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Upload | Stage::Verify | Stage::Trial => {
+            "try again, the upload goes on where it stopped; if it stops there once more, does a disk of the host hang?"
+        }
+        Stage::Launch | Stage::Attach => {
+            "does a disk of the host hang? `reasonix remote logs` shows how far the agent came"
+        }
+        Stage::Probe | Stage::Choose => "does a start-up file of the login shell wait for input?",
+    }
+}
+
 fn storage_hint(error: &StorageError) -> &'static str {
     match error {
         StorageError::NoDirectory(_) => "set REASONIX_HOME on the host to a folder in which programs may run",
@@ -322,13 +334,11 @@ fn storage_hint(error: &StorageError) -> &'static str {
     }
 }
 
-/// Says what to do, where the kind alone tells.
-fn hint(kind: &ErrorKind) -> Option<String> {
+/// Says what to do, where stage and kind alone tell.
+fn hint(stage: Stage, kind: &ErrorKind) -> Option<String> {
     let text = match kind {
         ErrorKind::NoShell(_) => "the account must be allowed to run commands: try `ssh HOST true`",
-        ErrorKind::Remote(RemoteError::TimedOut { .. }) => {
-            "does a start-up file of the login shell wait for input?"
-        }
+        ErrorKind::Remote(RemoteError::TimedOut { .. }) => overdue_hint(stage),
         ErrorKind::BadAnswer(_) => {
             "does a start-up file of the login shell read standard input or end the shell?"
         }
@@ -363,4 +373,32 @@ fn hint(kind: &ErrorKind) -> Option<String> {
         ErrorKind::Remote(_) | ErrorKind::Program(_) | ErrorKind::Artifact(_) => return None,
     };
     Some(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn silence_names_stage_host_limit_last_words_and_what_to_do() {
+        for (stage, advice) in [
+            (Stage::Probe, "start-up file"),
+            (Stage::Upload, "goes on where it stopped"),
+            (Stage::Launch, "remote logs"),
+        ] {
+            let silence = RemoteError::TimedOut {
+                limit: Duration::from_secs(15),
+                stderr: b"\x1b[1mcannot lock\x1b[0m\n".to_vec(),
+            };
+            let error = Error::new(stage, "box", ErrorKind::Remote(silence));
+            assert_eq!(
+                error.to_string(),
+                format!("{stage} on box: no answer within 15 s")
+            );
+            assert!(error.hint().unwrap().contains(advice), "{error:?}");
+            assert_eq!(error.details(), ["stderr: cannot lock"]);
+        }
+    }
 }
