@@ -102,6 +102,7 @@ is_full() { case $1 in *'No space'* | *quota*) return 0 ;; esac; return 1; }
 storage() {
   rx_s=$rx_base/sessions
   rx_why=
+  rx_lost=
   if [ "$rx_write" = 1 ] && [ ! -d "$rx_base" ]; then rx_why=$(mkdir -p "$rx_base" 2>&1); fi
   while [ ! -d "$rx_s" ] && [ -n "$rx_s" ]; do rx_s=${rx_s%/*}; done
   if [ -n "$rx_why" ]; then :
@@ -113,11 +114,13 @@ storage() {
     rx_x=$rx_s/.try-$rx_random
     rx_why=$(printf '%4096s' x | put_in "$rx_x" 2>&1) && rx_why=
     if [ -z "$rx_why" ] && has flock; then
-      if { flock -n 9; } 9>>"$rx_x" 2>/dev/null; then say locks yes; else say locks no; fi
+      if { flock -n 9; } 9>>"$rx_x" 2>/dev/null; then say locks yes; else rx_lost=1; say locks no; fi
     fi
     rm -f "$rx_x"
   fi
   rx_s=${rx_s:-/}
+  # Without sessions there is no agent, and then no folder for its program need be made.
+  if [ -n "$rx_why$rx_lost" ]; then rx_write=0; fi
   say storage "$(hex "$rx_s") :$(free_in "$rx_s") :$(inodes_in "$rx_s") :$(hex "$(stat -f -c %T "$rx_s" 2>/dev/null)") :$(hex "$rx_why")"
   if has quota; then limited 5 quota -w 2>/dev/null | while read -r rx_x; do say quota "$rx_x"; done; fi
 }

@@ -55,8 +55,8 @@ async fn a_read_only_home_is_named_and_another_one_will_do() {
 }
 
 #[tokio::test]
-async fn a_home_of_another_user_is_named() {
-    let host = Host::new().unprivileged();
+async fn a_home_of_another_user_is_named_and_nothing_is_made_elsewhere() {
+    let (host, mounts) = with_mounts(|_| "mount -t tmpfs -o mode=1777 none /var/tmp".to_owned()).await;
     // Not the tests' own user, and not root, who may write everywhere.
     let mine = fs::metadata(host.dir.path()).unwrap().uid();
     if crate::host::is_root() {
@@ -65,6 +65,7 @@ async fn a_home_of_another_user_is_named() {
     fs::set_permissions(host.home(), fs::Permissions::from_mode(0o555)).unwrap();
     let error = go(&host, &wanted(&host, &program(20_000))).await.unwrap_err();
     no_sessions(&host, &error, "home", "Permission denied");
+    assert_eq!(files(&mounts.inside("/var/tmp".as_ref())), [""; 0]);
 }
 
 #[tokio::test]
