@@ -313,7 +313,7 @@ impl server::Handler for Peer {
                 offer.public_key.fingerprint(HashAlg::Sha256)
             ));
         }
-        Ok(self.login.offered(authorized))
+        Ok(self.login.offered(authorized, offer.public_key))
     }
 
     async fn auth_publickey(
@@ -326,7 +326,7 @@ impl server::Handler for Peer {
             key.public_key.fingerprint(HashAlg::Sha256)
         ));
         let authorized = self.is_authorized(key.public_key);
-        Ok(self.login.public_key(authorized))
+        Ok(self.login.public_key(authorized, key.public_key))
     }
 
     async fn auth_keyboard_interactive<'a>(

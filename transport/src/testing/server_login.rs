@@ -2,6 +2,7 @@
 
 use russh::{
     MethodKind, MethodSet,
+    keys::PublicKey,
     server::{Auth, Response},
 };
 
@@ -10,6 +11,8 @@ use russh::{
 pub enum LoginStep {
     /// One of the authorised keys.
     PublicKey,
+    /// This one of the authorised keys, as in `authorized_keys`.
+    ThisKey(String),
     /// This password.
     Password(String),
     /// Rounds of questions; a round may have none.
@@ -30,7 +33,7 @@ pub struct Question {
 impl LoginStep {
     fn method(&self) -> MethodKind {
         match self {
-            Self::PublicKey => MethodKind::PublicKey,
+            Self::PublicKey | Self::ThisKey(_) => MethodKind::PublicKey,
             Self::Password(_) => MethodKind::Password,
             Self::Questions(_) => MethodKind::KeyboardInteractive,
         }
@@ -83,16 +86,27 @@ impl LoginState {
         }
     }
 
-    pub(crate) fn offered(&self, authorized: bool) -> Auth {
-        if authorized && self.current() == Some(&LoginStep::PublicKey) {
+    /// Says whether an authorised key is wanted now.
+    fn wants(&self, key: &PublicKey) -> bool {
+        match self.current() {
+            Some(LoginStep::PublicKey) => true,
+            Some(LoginStep::ThisKey(wanted)) => {
+                PublicKey::from_openssh(wanted).is_ok_and(|wanted| wanted.key_data() == key.key_data())
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn offered(&self, authorized: bool, key: &PublicKey) -> Auth {
+        if authorized && self.wants(key) {
             Auth::Accept
         } else {
             self.reject()
         }
     }
 
-    pub(crate) fn public_key(&mut self, authorized: bool) -> Auth {
-        if authorized && self.current() == Some(&LoginStep::PublicKey) {
+    pub(crate) fn public_key(&mut self, authorized: bool, key: &PublicKey) -> Auth {
+        if authorized && self.wants(key) {
             self.pass()
         } else {
             self.reject()

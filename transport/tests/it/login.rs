@@ -3,7 +3,8 @@
 use transport::{
     ErrorKind, SecretKind,
     testing::{
-        KeyAgent, KeyKind, KeyPair, LoginStep, Question, RealSshd, SshdOptions, TestServer, TestServerOptions,
+        KeyAgent, KeyKind, KeyPair, LoginStep, Question, RealSshd, SshdOptions, TestServer,
+        TestServerOptions, wait_until,
     },
 };
 
@@ -413,4 +414,57 @@ async fn a_first_key_does_not_stand_in_the_way_of_a_password() {
         (login.methods.as_slice(), &login.key),
         (&["password".to_owned()][..], &None)
     );
+}
+
+/// sshd takes the keys in any order; others do not.
+#[tokio::test]
+async fn a_key_that_was_refused_may_be_what_the_host_wants_next() {
+    let client = Client::new();
+    let second = KeyPair::generate(KeyKind::EcdsaP256).unwrap();
+    second.write(&client.path("second")).unwrap();
+    let options = TestServerOptions {
+        authorized_keys: vec![client.key.public(), second.public()],
+        login: vec![
+            LoginStep::ThisKey(client.key.public()),
+            LoginStep::ThisKey(second.public()),
+        ],
+        ..server_options(&client)
+    };
+    let server = trusting(&client, options).await;
+    let mut resolved = client.resolved(server.address());
+    resolved.identity.files = vec![client.path("second"), client.path("id")];
+    let connection = client.connect(&resolved).await.unwrap();
+    assert_eq!(connection.login().methods, ["publickey", "publickey"]);
+    // Without the second there is an end to it.
+    resolved.identity.files = vec![client.path("id")];
+    let error = client.connect(&resolved).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AuthRefused, "{error}");
+}
+
+#[tokio::test]
+async fn a_host_that_lists_questions_and_has_none_is_asked_once() {
+    let client = Client::new();
+    let host = RealSshd::start(SshdOptions {
+        config: vec![
+            "KbdInteractiveAuthentication yes".into(),
+            "LogLevel DEBUG1".into(),
+        ],
+        ..SshdOptions::default()
+    })
+    .await
+    .unwrap();
+    client.trust(&host.known_hosts());
+    let mut resolved = client.resolved(host.address());
+    resolved.identity.files.clear();
+    let person = Scripted::secrets(&["never asked"]);
+    let error = client.connect_with(&resolved, person.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AuthRefused, "{error}");
+    assert!(person.asked().is_empty());
+    let log = wait_until("the host to see the end", || async {
+        let log = host.log();
+        log.contains("Connection closed").then_some(log)
+    })
+    .await
+    .unwrap();
+    assert_eq!(log.matches("method keyboard-interactive ").count(), 1, "{log}");
 }

@@ -13,6 +13,7 @@ mod login_agent;
 mod login_certificates;
 mod login_files;
 mod login_pam;
+mod login_secrets;
 mod matcher;
 mod openssh;
 mod proxies;

@@ -1,7 +1,7 @@
 //! Jump hosts and proxy commands.
 
 use transport::{
-    CaptureLimits, ErrorKind, HostKeyAnswer, Proxy, Resolved,
+    CaptureLimits, Error, ErrorKind, HostKeyAnswer, Proxy, Resolved,
     testing::{KeyKind, KeyPair, LoginStep, Question, RealSshd, SshdOptions, TestServer, TestServerOptions},
 };
 
@@ -147,87 +147,75 @@ async fn every_hop_has_its_own_keys_and_questions() {
     assert_eq!(asked.last().unwrap().0, "target");
 }
 
+async fn fails_with(client: &Client, resolved: Resolved, kind: ErrorKind, words: &[&str]) -> Error {
+    let error = client.connect(&resolved).await.unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    for word in words {
+        assert!(error.to_string().contains(word), "{word} in {error}");
+    }
+    error
+}
+
+async fn nobody() -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap()
+}
+
 #[tokio::test]
-async fn what_is_wrong_on_the_way_names_the_hop() {
+async fn a_hop_that_forbids_or_cannot_go_on_is_named() {
     let client = Client::new();
     let mut options = sshd_options(&client);
     options.config.push("AllowTcpForwarding no".into());
     let closed = RealSshd::start(options).await.unwrap();
     let open = RealSshd::start(sshd_options(&client)).await.unwrap();
     client.trust(&format!("{}{}", closed.known_hosts(), open.known_hosts()));
-    let nobody = {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap()
-    };
-    let box_of = |address| named(&client, address, "box");
-    let check = async |resolved: Resolved, kind: ErrorKind, words: &[&str]| {
-        let error = client.connect(&resolved).await.unwrap_err();
-        assert_eq!(error.kind(), kind, "{error}");
-        for word in words {
-            assert!(error.to_string().contains(word), "{word} in {error}");
-        }
-        error
-    };
-    let forbids = named(&client, closed.address(), "bastion");
-    let error = check(
-        through(box_of(open.address()), vec![forbids]),
-        ErrorKind::ForwardingRefused,
-        &[
-            "connecting to box",
-            "jump host bastion forbids",
-            "administratively prohibited",
-        ],
-    )
-    .await;
+    let way = through(
+        named(&client, open.address(), "box"),
+        vec![named(&client, closed.address(), "bastion")],
+    );
+    let words = [
+        "connecting to box",
+        "jump host bastion forbids",
+        "administratively prohibited",
+    ];
+    let error = fails_with(&client, way, ErrorKind::ForwardingRefused, &words).await;
     assert!(error.hint().unwrap().contains("AllowTcpForwarding"));
 
-    let good = || named(&client, open.address(), "bastion");
-    check(
-        through(box_of(nobody), vec![good()]),
-        ErrorKind::ConnectRefused,
-        &[
-            "connecting to box",
-            "jump host bastion could not reach",
-            &nobody.port().to_string(),
-        ],
-    )
-    .await;
+    let nobody = nobody().await;
+    let way = through(
+        named(&client, nobody, "box"),
+        vec![named(&client, open.address(), "bastion")],
+    );
+    let port = nobody.port().to_string();
+    let words = ["connecting to box", "jump host bastion could not reach", &port];
+    fails_with(&client, way, ErrorKind::ConnectRefused, &words).await;
+}
 
-    let dead = named(&client, nobody, "bastion");
-    check(
-        through(box_of(open.address()), vec![dead.clone()]),
-        ErrorKind::Unreachable,
-        &["connecting to bastion", "refused", "on the way to box"],
-    )
-    .await;
-    check(
-        through(
-            box_of(open.address()),
-            vec![
-                good(),
-                Resolved {
-                    alias: "second".into(),
-                    ..dead
-                },
-            ],
-        ),
-        ErrorKind::ConnectRefused,
-        &[
-            "connecting to second",
-            "jump host bastion could not reach",
-            "on the way to box",
-        ],
-    )
-    .await;
+#[tokio::test]
+async fn a_hop_that_is_dead_or_refuses_us_is_named() {
+    let client = Client::new();
+    let open = RealSshd::start(sshd_options(&client)).await.unwrap();
+    client.trust(&open.known_hosts());
+    let nobody = nobody().await;
+    let target = || named(&client, open.address(), "box");
+    let bastion = || named(&client, open.address(), "bastion");
+    let way = through(target(), vec![named(&client, nobody, "bastion")]);
+    let words = ["connecting to bastion", "refused", "on the way to box"];
+    fails_with(&client, way, ErrorKind::Unreachable, &words).await;
 
-    let mut refused = good();
+    let way = through(target(), vec![bastion(), named(&client, nobody, "second")]);
+    let words = [
+        "connecting to second",
+        "jump host bastion could not reach",
+        "on the way to box",
+    ];
+    fails_with(&client, way, ErrorKind::ConnectRefused, &words).await;
+
+    let mut refused = bastion();
     refused.identity.files.clear();
-    check(
-        through(box_of(open.address()), vec![refused]),
-        ErrorKind::AuthRefused,
-        &["logging in to bastion", "on the way to box"],
-    )
-    .await;
+    let way = through(target(), vec![refused]);
+    let words = ["logging in to bastion", "on the way to box"];
+    fails_with(&client, way, ErrorKind::AuthRefused, &words).await;
 }
 
 #[tokio::test]
