@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use link::{AgentLink, Link, LocalLink, Patience, Prompter, Stay};
+use link::{AgentLink, Link, LocalLink, Patience, Prompter, Stay, Via};
 use remote_agent::Agent;
 use settings::Flag;
 use stdx::task::Scope;
@@ -101,6 +101,12 @@ impl Connected {
                 Err(Failure::from(error))
             }
         }
+    }
+
+    /// Says whether the agent that answers lives on this very connection, so that none stays on the host.
+    pub(crate) fn is_on_the_connection(&self) -> bool {
+        let ready = self.ssh().and_then(Link::ready);
+        ready.is_some_and(|ready| ready.via == Via::Stdio)
     }
 
     /// Says on standard error where the agent of a host does not stay as it does elsewhere.

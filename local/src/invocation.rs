@@ -100,6 +100,7 @@ impl Invocation {
             flags,
             socket: String::new(),
             lease_patience: Duration::ZERO,
+            guard: own_program().map(|program| (program, vec!["guard".into()])),
         }
     }
 
@@ -158,6 +159,15 @@ impl Invocation {
             .into_iter()
             .collect()
     }
+}
+
+/// Gives a path that starts this very program, also when its file was replaced or removed since.
+fn own_program() -> Option<PathBuf> {
+    let link = Path::new("/proc/self/exe");
+    if link.exists() {
+        return Some(link.to_path_buf());
+    }
+    std::env::current_exe().ok()
 }
 
 /// Finds the name of a user in passwd(5) text. The C library's own look-up is of no use in a static program.

@@ -1,7 +1,7 @@
 //! The agent as a value: sessions, their HTTP face, and the way in.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -9,7 +9,7 @@ use std::{
 
 use controller::{Manager, ManagerOptions};
 use protocol::{InstanceId, Preset};
-use sandbox::{Backend, Environment, Locales, Shell};
+use sandbox::{Backend, Environment, Guard, GuardProgram, Locales, Shell};
 use settings::{Flag, Sources};
 use stdx::{AbsPath, task::Scope};
 use tokio::io::DuplexStream;
@@ -25,6 +25,8 @@ use crate::{
 const PIPE: usize = 256 * 1024;
 /// How long sessions may take to end their turns.
 const GRACE: Duration = Duration::from_secs(20);
+/// How long the guard may take to end after that.
+const GUARD_GRACE: Duration = Duration::from_secs(5);
 
 /// What an agent is opened with. Nothing is looked up beyond it.
 #[derive(Debug, Clone)]
@@ -43,6 +45,9 @@ pub struct AgentOptions {
     pub socket: String,
     /// How long to wait for the lease of a session that another agent without a socket holds: one that is about to end.
     pub lease_patience: Duration,
+    /// The program that ends commands when this process is killed, with its arguments: it calls [`crate::guard`]. `None`
+    /// leaves them running then.
+    pub guard: Option<(PathBuf, Vec<OsString>)>,
 }
 
 /// Why an agent could not be opened.
@@ -69,6 +74,7 @@ pub struct Agent {
     scope: Scope,
     home: AbsPath,
     idle_exit: Duration,
+    guard: Option<Arc<Guard>>,
 }
 
 impl Agent {
@@ -101,6 +107,18 @@ impl Agent {
             temp: AbsPath::new(std::env::temp_dir()).unwrap_or_else(|_| options.user_home.clone()),
             user_home: options.user_home.clone(),
             home: options.home.clone(),
+            guard: None,
+        };
+        let guard = options.guard.map(|(program, arguments)| {
+            Guard::new(GuardProgram {
+                program,
+                arguments,
+                temp_parent: host.temp.to_path_buf(),
+            })
+        });
+        let host = Host {
+            guard: guard.clone(),
+            ..host
         };
         sweep(&host.temp, &scope);
         let manager = Manager::start(ManagerOptions {
@@ -117,6 +135,7 @@ impl Agent {
             scope,
             home: options.home,
             idle_exit: loaded.settings.serve.idle_exit,
+            guard,
         })
     }
 
@@ -158,6 +177,13 @@ impl Agent {
     /// Ends every session gracefully.
     pub async fn close(&self) {
         self.scope.close(GRACE).await;
+        if let Some(guard) = self.guard.clone() {
+            let ended = stdx::task::blocking(move || guard.close());
+            // One that somebody has stopped is left to itself.
+            if tokio::time::timeout(GUARD_GRACE, ended).await.is_err() {
+                tracing::warn!("the guard of this agent does not end");
+            }
+        }
     }
 }
 
@@ -167,7 +193,13 @@ fn sweep(parent: &AbsPath, scope: &Scope) {
     let folders = [sandbox::PRIVATE_TMP, tools::SHELL_FOLDER];
     // Owned by the scope.
     drop(scope.spawn(async move {
-        let swept = stdx::task::blocking(move || stdx::private_folder::sweep(&parent, &folders)).await;
+        let swept = stdx::task::blocking(move || {
+            // Commands of an agent that was killed together with its guard.
+            let guards = [sandbox::GUARD_FOLDER];
+            stdx::private_folder::sweep_after(&parent, &guards, sandbox::end_listed)
+                + stdx::private_folder::sweep(&parent, &folders)
+        })
+        .await;
         tracing::debug!(swept, "temporary folders of dead agents");
     }));
 }

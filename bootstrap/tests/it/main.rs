@@ -8,6 +8,7 @@ mod files;
 mod homes;
 mod host;
 mod install;
+mod ladder;
 mod launch;
 mod over_ssh;
 mod poor;

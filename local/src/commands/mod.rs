@@ -27,7 +27,11 @@ use crate::{
 /// Runs what the command line says and gives the exit code of the process.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     let json = cli.command.as_ref().is_some_and(Command::prints_json);
-    let outcome = Invocation::from_process(cli.global.verbose).and_then(|invocation| pick(cli, &invocation));
+    let outcome = match &cli.command {
+        // It has no environment, and needs nothing of it.
+        Some(Command::Guard { folder }) => guard(folder),
+        _ => Invocation::from_process(cli.global.verbose).and_then(|invocation| pick(cli, &invocation)),
+    };
     match (outcome, terminal::lost()) {
         (Err(failure), _) => report::fail(&failure, json),
         (Ok(_), Some(why)) => {
@@ -89,6 +93,7 @@ fn plain(command: Command, invocation: &Invocation) -> Result<Exit, Failure> {
         Command::Serve(args) => in_runtime(serve::run(invocation, args)),
         Command::Setup => in_runtime(setup::run(invocation)),
         Command::Daemon(args) => serve::daemon(invocation, &args),
+        Command::Guard { folder } => guard(&folder),
         Command::Bridge(args) => in_runtime(bridge::run(invocation, args)),
         Command::Key(args) => key::run(invocation, &args),
         Command::HelpAll => help_all::run(),
@@ -105,4 +110,12 @@ pub(crate) fn in_runtime(command: impl Future<Output = Result<Exit, Failure>>) -
     // A question that nobody answered keeps a thread in a read; the process ends without it.
     runtime.shutdown_background();
     outcome
+}
+
+/// Becomes the guard of another process of this program.
+fn guard(folder: &std::path::Path) -> Result<Exit, Failure> {
+    let watched = remote_agent::guard(folder);
+    watched
+        .map(|()| Exit::Success)
+        .map_err(|error| Failure::new(Exit::Failed, format!("could not watch: {error}")))
 }

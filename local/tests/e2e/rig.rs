@@ -195,8 +195,20 @@ impl Rig {
         .collect()
     }
 
+    /// Gives the daemons of the host that run: process ids.
+    pub(crate) fn running_daemons(&self) -> Vec<u32> {
+        let ours = |identity: &Value| {
+            let home = identity["home"].as_str().unwrap_or_default();
+            Path::new(home).starts_with(self.dir.path())
+        };
+        let all = identities().into_iter().filter(ours);
+        let pids = all.filter_map(|identity| u32::try_from(identity["identity"]["pid"].as_u64()?).ok());
+        pids.filter(|pid| Path::new(&format!("/proc/{pid}")).exists())
+            .collect()
+    }
+
     /// Puts the program on the host, as an upload would.
-    fn install(&self) {
+    pub(crate) fn install(&self) {
         let program = program();
         let sum = Sha256::digest(fs::read(&program).unwrap());
         let short: String = sum.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
@@ -280,10 +292,18 @@ pub(crate) fn daemon_pid_below(folder: &Path) -> Option<u32> {
 
 /// Ends the daemons of the homes in a folder, by the pid that they wrote down themselves.
 pub(crate) fn end_daemons(folder: &Path) {
-    while let Some(identity) = daemon_below(folder) {
-        if let Some(pid) = daemon_pid_below(folder) {
+    let below = |identity: &Value| {
+        let home = identity["home"].as_str().unwrap_or_default();
+        Path::new(home).starts_with(folder)
+    };
+    let all: Vec<Value> = identities().into_iter().filter(below).collect();
+    for identity in &all {
+        let pid = u32::try_from(identity["identity"]["pid"].as_u64().unwrap_or(0)).unwrap();
+        if Path::new(&format!("/proc/{pid}")).exists() {
             kill(pid);
         }
+    }
+    for identity in &all {
         let socket = identity["identity"]["socket"].as_str().map(PathBuf::from);
         if let Some(folder) = socket.as_deref().and_then(Path::parent) {
             drop(fs::remove_dir_all(folder));
@@ -407,10 +427,15 @@ fn identities() -> Vec<Value> {
     let own = format!("reasonix-{}-", rustix::process::getuid().as_raw());
     let folders = fs::read_dir("/tmp").unwrap().filter_map(Result::ok);
     let ours = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own));
-    let read = |entry: fs::DirEntry| {
-        serde_json::from_slice(&fs::read(entry.path().join("identity.json")).ok()?).ok()
-    };
-    ours.filter_map(read).collect()
+    // A daemon beside another one has a numbered folder in that one's.
+    let places = ours.flat_map(|entry| {
+        (0..9).map(move |place| match place {
+            0 => entry.path(),
+            _ => entry.path().join(place.to_string()),
+        })
+    });
+    let read = |place: PathBuf| serde_json::from_slice(&fs::read(place.join("identity.json")).ok()?).ok();
+    places.filter_map(read).collect()
 }
 
 /// Waits for a condition.

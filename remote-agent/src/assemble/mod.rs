@@ -12,7 +12,7 @@ use agent_loop::TurnOptions;
 use context::{SessionContext, SystemParts};
 use controller::{AssembleFuture, Assembler, SessionParts, Wanted};
 use protocol::{ErrorBody, ErrorCode};
-use sandbox::{Backend, Environment, Shell};
+use sandbox::{Backend, Environment, Guard, Shell};
 use settings::{EnvFile, Loaded, Sources};
 use stdx::{AbsPath, task::Scope};
 use tools::Registry;
@@ -39,6 +39,8 @@ pub(crate) struct Host {
     pub(crate) temp: AbsPath,
     /// What no tool may read.
     pub(crate) secrets: Vec<AbsPath>,
+    /// What ends commands when this process is killed.
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 /// Builds sessions from settings, read anew for each session with its project's file.

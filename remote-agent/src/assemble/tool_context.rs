@@ -47,7 +47,8 @@ pub(super) fn build(
         shell: host.shell.clone(),
         temp_parent: host.temp.clone(),
         scope: scope.clone(),
-    });
+    })
+    .guarded(host.guard.clone());
     let seconds = settings.tools.bash_timeout_seconds;
     Ok(ToolContext {
         workspace: workspace.clone(),

@@ -319,10 +319,21 @@ impl Dialer {
             Ok(stream) => stream,
             Err(why) => return unreached(connection, &way, why),
         };
-        self.switch.to_stream(connection.clone(), way, stream, patience);
+        let over = self.switch.to_stream(connection.clone(), way, stream, patience);
         let start = stdx::clock::monotonic();
         let attaching = |kind| Error::new(Stage::Attaching, host, kind);
-        match tokio::time::timeout(patience, self.agent.hello()).await {
+        let hello = async {
+            tokio::select! {
+                biased;
+                answer = self.agent.hello() => answer,
+                // An agent that was killed after it had accepted: further streams to it are not waited for.
+                () = over.cancelled() => Err(client::Error::Connection {
+                    doing: "hear who answers".to_owned(),
+                    source: Arc::new(std::io::Error::from(std::io::ErrorKind::UnexpectedEof)),
+                }),
+            }
+        };
+        match tokio::time::timeout(patience, hello).await {
             Ok(Ok(hello)) => Ok(Reached::Hello {
                 hello: Box::new(hello),
                 rtt: start.elapsed(),

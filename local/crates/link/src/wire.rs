@@ -108,6 +108,8 @@ pub(crate) struct Opener {
     patience: Duration,
     first: Mutex<Option<Box<dyn ByteStream>>>,
     cut: CancellationToken,
+    /// Cancelled when a stream of this route has ended by itself.
+    over: CancellationToken,
     ends: Arc<Ends>,
 }
 
@@ -141,6 +143,7 @@ impl Opener {
         Box::new(Switched {
             inner: Some(stream),
             cut: Box::pin(self.cut.clone().cancelled_owned()),
+            over: self.over.clone(),
             ends: Arc::clone(&self.ends),
         })
     }
@@ -199,14 +202,16 @@ impl Switch {
         self.admitted.send_replace(true);
     }
 
-    /// Goes over to a route whose first stream is open already. Until [`Switch::admit`] only a hello goes over it.
+    /// Goes over to a route whose first stream is open already. What it gives is cancelled when a stream of that route
+    /// ends by itself. Until [`Switch::admit`] only a hello goes over it.
     pub(crate) fn to_stream(
         &self,
         connection: Connection,
         way: Way,
         first: Box<dyn ByteStream>,
         patience: Duration,
-    ) {
+    ) -> CancellationToken {
+        let over = CancellationToken::new();
         self.to(Route::Wait);
         self.admitted.send_replace(false);
         self.routes.send_replace(Route::Open(Arc::new(Opener {
@@ -215,8 +220,10 @@ impl Switch {
             patience,
             first: Mutex::new(Some(first)),
             cut: CancellationToken::new(),
+            over: over.clone(),
             ends: Arc::clone(&self.ends),
         })));
+        over
     }
 
     /// Lets requests go over the route that is open.
@@ -284,6 +291,7 @@ impl Connector for LinkConnector {
 struct Switched {
     inner: Option<Box<dyn ByteStream>>,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    over: CancellationToken,
     ends: Arc<Ends>,
 }
 
@@ -314,6 +322,7 @@ impl AsyncRead for Switched {
         let count = buf.filled().len() - before;
         self.ends.received.fetch_add(count as u64, Ordering::Relaxed);
         if result.is_err() || (count == 0 && buf.remaining() > 0) {
+            self.over.cancel();
             self.ends.ended.notify_one();
         }
         Poll::Ready(result)

@@ -49,6 +49,8 @@ struct Found {
     sessions: Vec<SessionInfo>,
     /// `None` where the host does not tell.
     uptime: Option<Duration>,
+    /// Whether it runs for this question alone.
+    is_on_the_connection: bool,
 }
 
 async fn look(connected: &Connected) -> Result<Found, Failure> {
@@ -60,6 +62,7 @@ async fn look(connected: &Connected) -> Result<Found, Failure> {
         hello,
         sessions,
         uptime,
+        is_on_the_connection: connected.is_on_the_connection(),
     })
 }
 
@@ -97,7 +100,7 @@ impl Found {
         let identity = &self.hello.identity;
         json!({
             "host": host,
-            "running": true,
+            "running": !self.is_on_the_connection,
             "pid": identity.pid,
             "version": self.hello.build.version,
             "protocol": self.hello.protocol,
@@ -112,6 +115,13 @@ impl Found {
     }
 
     fn print(&self, host: &str) {
+        if self.is_on_the_connection {
+            terminal::line(&format!(
+                "no agent stays on {host}: one runs there only while a command is connected"
+            ));
+            terminal::line(&format!("  sessions  {} stored", self.sessions.len()));
+            return;
+        }
         let Hello { build, identity, .. } = &self.hello;
         let up = self
             .uptime

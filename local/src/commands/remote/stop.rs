@@ -21,6 +21,14 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteStopArgs) -> Result
         terminal::line(&format!("no agent runs on {}", args.host));
         return Ok(Exit::Success);
     };
+    if connected.is_on_the_connection() {
+        connected.close().await;
+        terminal::line(&format!(
+            "no agent stays on {}: there is nothing to stop",
+            args.host
+        ));
+        return Ok(Exit::Success);
+    }
     let outcome = stop(&connected, &args.host, args.force).await;
     connected.close().await;
     outcome?;

@@ -24,10 +24,15 @@ impl Group {
         self.0.as_raw_nonzero().get().unsigned_abs()
     }
 
+    /// Says whether it has members, also such as only wait to be collected.
+    pub(crate) fn exists(self) -> bool {
+        test_kill_process_group(self.0) != Err(rustix::io::Errno::SRCH)
+    }
+
     /// Lists the members that run.
     pub(crate) fn members(self) -> Vec<ProcessInfo> {
         // The cheap question first: most commands leave nothing.
-        if test_kill_process_group(self.0) == Err(rustix::io::Errno::SRCH) {
+        if !self.exists() {
             return Vec::new();
         }
         platform::group_members(self.number())

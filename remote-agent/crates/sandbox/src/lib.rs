@@ -12,6 +12,7 @@
 //! | change how output is kept or cut | [`Output`] (`capture.rs`) |
 //! | follow a command while it runs | [`LiveOutput`] (`live.rs`) |
 //! | see how a command is watched and ended | `supervise.rs`, `kill.rs` |
+//! | see who ends commands when the process is killed | [`Guard`] (`guard.rs`), its process in `watchdog.rs` |
 //! | stop what commands left behind | [`Sandbox::stop_background`] (`jobs.rs`) |
 //!
 //! Absences: no setting is read, no process is started without a group of its own, and a command that should be
@@ -24,6 +25,7 @@ mod command;
 mod environment;
 mod error;
 mod git_dirs;
+mod guard;
 mod jobs;
 mod kill;
 mod layers;
@@ -34,12 +36,14 @@ mod platform;
 mod policy;
 mod session;
 mod supervise;
+mod watchdog;
 
 pub use backend::Backend;
 pub use capture::{Output, OutputLimits, Rendered};
 pub use command::{Command, RunOptions, Shell};
 pub use environment::Environment;
 pub use error::SandboxError;
+pub use guard::{GUARD_FOLDER, Guard, GuardProgram};
 pub use jobs::BackgroundGroup;
 pub use live::LiveOutput;
 pub use locale::Locales;
@@ -47,3 +51,4 @@ pub use outcome::{Background, End, Outcome};
 pub use platform::ProcessInfo;
 pub use policy::{Mode, Network, Policy};
 pub use session::{PRIVATE_TMP, Sandbox, SandboxOptions};
+pub use watchdog::{end_listed, guard_processes};

@@ -7,7 +7,7 @@ mod system;
 #[path = "platform/none.rs"]
 mod system;
 
-pub(crate) use system::{group_members, is_alive};
+pub(crate) use system::{boot_id, group_members, is_alive, start_time};
 
 /// A running process.
 #[derive(Debug, Clone, PartialEq, Eq)]

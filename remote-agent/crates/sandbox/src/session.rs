@@ -13,8 +13,8 @@ use stdx::{AbsPath, PrivateFolder, task::Scope};
 use tokio::net::unix::pipe;
 
 use crate::{
-    Backend, BackgroundGroup, Command, Environment, Mode, Outcome, Policy, RunOptions, SandboxError, Shell,
-    bubblewrap, jobs::Jobs, kill::Group, supervise,
+    Backend, BackgroundGroup, Command, Environment, Guard, Mode, Outcome, Policy, RunOptions, SandboxError,
+    Shell, bubblewrap, jobs::Jobs, kill::Group, supervise,
 };
 
 /// How long the groups left behind have to end at the session's end.
@@ -48,6 +48,7 @@ pub struct Sandbox {
     scope: Scope,
     private_tmp: Mutex<Option<Arc<PrivateFolder>>>,
     jobs: Jobs,
+    guard: Option<Arc<Guard>>,
 }
 
 impl Sandbox {
@@ -67,7 +68,15 @@ impl Sandbox {
             scope,
             private_tmp: Mutex::new(None),
             jobs: Jobs::default(),
+            guard: None,
         }
+    }
+
+    /// Lets a guard end the commands if this process is killed.
+    #[must_use]
+    pub fn guarded(mut self, guard: Option<Arc<Guard>>) -> Self {
+        self.guard = guard;
+        self
     }
 
     /// Gives the mechanism in use.
@@ -91,11 +100,15 @@ impl Sandbox {
     ) -> Result<Outcome, SandboxError> {
         let launch = self.launch(command, policy.clone()).await?;
         let (child, group, pipe) = launch.start()?;
+        let watched = self.guard.as_ref().map(|guard| guard.watch(group));
         let finished = supervise::supervise(child, group, pipe, options)
             .await
             .map_err(SandboxError::Watch)?;
         if let Some(group) = finished.left {
             self.jobs.add(group);
+            if let Some(watched) = watched {
+                watched.leave();
+            }
         }
         if let Some(pipe) = finished.pipe {
             // It ends by itself when the last writer does; the session's end aborts it.

@@ -60,6 +60,11 @@ impl Drop for PrivateFolder {
 /// Removes the folders of this user in `parent` whose names begin with one of `prefixes` and whose owners are dead.
 /// Gives how many went. Whatever cannot be judged stays.
 pub fn sweep(parent: &Path, prefixes: &[&str]) -> usize {
+    sweep_after(parent, prefixes, |_| {})
+}
+
+/// Does the same, and calls `last` with each folder before it goes.
+pub fn sweep_after(parent: &Path, prefixes: &[&str], last: impl Fn(&Path)) -> usize {
     let Ok(entries) = fs::read_dir(parent) else {
         return 0;
     };
@@ -68,16 +73,21 @@ pub fn sweep(parent: &Path, prefixes: &[&str]) -> usize {
         let name = name.to_string_lossy();
         prefixes.iter().any(|prefix| name.starts_with(prefix))
     });
-    ours.filter(|entry| remove_if_abandoned(&entry.path())).count()
+    ours.filter(|entry| remove_if_abandoned(&entry.path(), &last))
+        .count()
 }
 
-fn remove_if_abandoned(path: &Path) -> bool {
+fn remove_if_abandoned(path: &Path, last: &impl Fn(&Path)) -> bool {
     let Ok(folder) = open_folder(path) else {
         return false;
     };
     let is_ours = rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_uid == geteuid().as_raw());
     let is_free = || rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
-    is_ours && is_free() && fs::remove_dir_all(path).is_ok()
+    if !is_ours || !is_free() {
+        return false;
+    }
+    last(path);
+    fs::remove_dir_all(path).is_ok()
 }
 
 fn open_folder(path: &Path) -> io::Result<File> {

@@ -19,10 +19,22 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| stat.runs)
 }
 
+/// Gives when a process started, in clock ticks since boot. One that waits to be collected has a start, too.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    stat(pid)?.start
+}
+
+/// Gives the kernel's boot id, empty where there is none.
+pub(crate) fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
 struct Stat {
     process: ProcessInfo,
     group: u32,
     runs: bool,
+    start: Option<u64>,
 }
 
 fn stat(pid: u32) -> Option<Stat> {
@@ -32,7 +44,7 @@ fn stat(pid: u32) -> Option<Stat> {
     )
 }
 
-/// Reads `pid (name) state ppid pgrp …`. The name may itself hold spaces and parentheses.
+/// Reads `pid (name) state ppid pgrp …`; the start is field 22. The name may itself hold spaces and parentheses.
 fn parse(pid: u32, line: &str) -> Option<Stat> {
     let (start, end) = (line.find('(')?, line.rfind(')')?);
     let name = line.get(start + 1..end)?.to_owned();
@@ -42,6 +54,7 @@ fn parse(pid: u32, line: &str) -> Option<Stat> {
     Some(Stat {
         process: ProcessInfo { pid, name },
         group,
+        start: fields.nth(16).and_then(|start| start.parse().ok()),
         runs: !matches!(state, "Z" | "X" | "x"),
     })
 }
@@ -57,6 +70,8 @@ mod tests {
             (stat.process.name.as_str(), stat.group, stat.runs),
             ("a) (b) c", 42, true)
         );
+        let fields = (4..=24).map(|field| format!(" {field}")).collect::<String>();
+        assert_eq!(parse(7, &format!("7 (x) S{fields}")).unwrap().start, Some(22));
         assert!(!parse(7, "7 (x) Z 1 42 42").unwrap().runs);
         assert!(parse(7, "").is_none() && parse(7, "7 )x( S").is_none());
     }
