@@ -98,7 +98,9 @@ async fn show_says_what_is_configured_and_where_each_value_comes_from() {
 async fn show_tells_what_an_ssh_config_says_from_what_is_a_default() {
     let rig = rig(HostOptions::default()).await;
     let file = rig.laptop().join("ssh_config");
-    fs::write(&file, "Host alias\n  HostName 192.0.2.7\n  User someone\n").unwrap();
+    let lines = "Host alias\n  HostName 192.0.2.7\n  User someone\n  AddressFamily inet\n  CertificateFile /c\n\
+                 PasswordAuthentication no\nUpdateHostKeys no\n";
+    fs::write(&file, lines).unwrap();
     let mut command = rig.command(&["remote", "show", "alias", "--json"]);
     command.env("REASONIX_SSH_CONFIG", &file);
     let output = command.output().await.unwrap();
@@ -109,6 +111,11 @@ async fn show_tells_what_an_ssh_config_says_from_what_is_a_default() {
         ("address", "192.0.2.7", true),
         ("user", "someone", true),
         ("port", "22", false),
+        ("family", "IPv4 only", true),
+        ("certificates", "/c", true),
+        ("methods", "publickey, keyboard-interactive", true),
+        ("announced", "are not learned", true),
+        ("timeout", "", false),
     ] {
         let row = row(&all["ssh"], key);
         assert_eq!(row["value"], value, "{row}");
