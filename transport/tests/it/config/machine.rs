@@ -166,12 +166,12 @@ async fn another_users_home_is_found() {
     let account = Account::new();
     account.write(
         "config",
-        "IdentityFile ~root/.ssh/x\nHost b\nCertificateFile ~no-such-user/x\n",
+        "IdentityFile ~@ME@/.ssh/x\nHost b\nCertificateFile ~no-such-user/x\n",
     );
     for ssh in [Some("/usr/bin/ssh"), None] {
         let options = account.options(ssh);
         let resolved = resolve(&Target::host("a"), &options).await.unwrap();
-        assert_eq!(resolved.identity.files, [PathBuf::from("/root/.ssh/x")]);
+        assert_eq!(resolved.identity.files, [options.home.join(".ssh/x")]);
         let error = resolve(&Target::host("b"), &options).await.unwrap_err();
         assert!(error.message().contains("no-such-user"), "{error}");
     }
