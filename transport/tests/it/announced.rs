@@ -150,22 +150,22 @@ async fn hosts_known_by_a_pattern_or_once_teach_nothing() {
     connection.disconnect().await;
 }
 
-/// An agent that lists one key and signs with another.
-struct LyingAgent {
+/// An agent that lists one key and may sign with another.
+struct OddAgent {
     socket: PathBuf,
     asked: Arc<AtomicUsize>,
     scope: Scope,
 }
 
-impl LyingAgent {
-    fn start(folder: &Path, shown: &str, signs: russh::keys::PrivateKey) -> Self {
-        let socket = folder.join("lying.sock");
+impl OddAgent {
+    fn start(socket: &Path, shown: &str, signs: russh::keys::PrivateKey) -> Self {
+        let socket = socket.to_owned();
         let listener = UnixListener::bind(&socket).unwrap();
         let shown = russh::keys::PublicKey::from_openssh(shown)
             .unwrap()
             .to_bytes()
             .unwrap();
-        let (asked, scope) = (Arc::new(AtomicUsize::new(0)), Scope::root("lying agent"));
+        let (asked, scope) = (Arc::new(AtomicUsize::new(0)), Scope::root("odd agent"));
         let (count, token) = (Arc::clone(&asked), scope.token().clone());
         drop(scope.spawn(async move {
             loop {
@@ -182,7 +182,7 @@ impl LyingAgent {
     }
 }
 
-impl Drop for LyingAgent {
+impl Drop for OddAgent {
     fn drop(&mut self) {
         self.scope.cancel();
     }
@@ -224,32 +224,35 @@ async fn a_key_that_a_host_cannot_prove_is_not_learned() {
     let ed25519 = KeyPair::keygen(&client.path("ed25519"), KeyKind::Ed25519, "")
         .await
         .unwrap();
-    // The host has only the public half of somebody's key, and a signature by another key.
-    let stolen = KeyPair::generate(KeyKind::EcdsaP256).unwrap();
-    std::fs::write(client.path("stolen.pub"), stolen.public()).unwrap();
-    KeyPair::generate(KeyKind::EcdsaP256)
-        .unwrap()
-        .write(&client.path("mine"))
-        .unwrap();
-    let mine = russh::keys::load_secret_key(client.path("mine"), None).unwrap();
-    let agent = LyingAgent::start(client.folder.path(), &stolen.public(), mine);
-    let more = [
-        format!("HostKey {}", client.path("stolen.pub").display()),
-        format!("HostKeyAgent {}", agent.socket.display()),
-    ];
-    let sshd = host(&client, &["ed25519"], &more).await;
-    let name = format!("[127.0.0.1]:{}", sshd.address().port());
-    client.trust(&format!("{name} {ed25519}\n"));
-    let connection = client.connect(&client.resolved(sshd.address())).await.unwrap();
-    wait_until("the host to be asked for a proof", || {
-        let asked = agent.asked.load(Ordering::SeqCst) > 0;
-        async move { asked.then_some(()) }
-    })
-    .await
-    .unwrap_or_else(|error| panic!("{error}: {}", sshd.log()));
-    for _ in 0..5 {
-        connection.ping(std::time::Duration::from_secs(20)).await.unwrap();
+    // Of one key the host has only the public half; an agent signs for it, with the right key or with another.
+    let shown = KeyPair::generate(KeyKind::EcdsaP256).unwrap();
+    std::fs::write(client.path("shown.pub"), shown.public()).unwrap();
+    let other = KeyPair::generate(KeyKind::EcdsaP256).unwrap();
+    for (name, signs, proves) in [("liar", &other, false), ("owner", &shown, true)] {
+        signs.write(&client.path(name)).unwrap();
+        let signs = russh::keys::load_secret_key(client.path(name), None).unwrap();
+        let agent = OddAgent::start(&client.path(&format!("{name}.sock")), &shown.public(), signs);
+        let more = [
+            format!("HostKey {}", client.path("shown.pub").display()),
+            format!("HostKeyAgent {}", agent.socket.display()),
+        ];
+        let sshd = host(&client, &["ed25519"], &more).await;
+        let listed = format!("[127.0.0.1]:{}", sshd.address().port());
+        client.trust(&format!("{listed} {ed25519}\n"));
+        let connection = client.connect(&client.resolved(sshd.address())).await.unwrap();
+        wait_until("the host to be asked for a proof", || {
+            let asked = agent.asked.load(Ordering::SeqCst) > 0;
+            async move { asked.then_some(()) }
+        })
+        .await
+        .unwrap_or_else(|error| panic!("{error}: {}", sshd.log()));
+        if proves {
+            learned(&client, &listed, &[&shown.public()]).await;
+        }
+        for _ in 0..5 {
+            connection.ping(std::time::Duration::from_secs(20)).await.unwrap();
+        }
+        connection.disconnect().await;
+        assert_eq!(own(&client).is_empty(), !proves, "{name}");
     }
-    connection.disconnect().await;
-    assert_eq!(own(&client), "");
 }
