@@ -164,6 +164,13 @@ pub(crate) struct RemoteUninstallArgs {
     /// Ask nothing; sessions and configuration stay unless --purge is given. A running turn is not ended.
     #[arg(long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) sessions: SessionsArgs,
+}
+
+/// What becomes of sessions and configuration.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct SessionsArgs {
     /// Keep sessions and configuration, without asking.
     #[arg(long)]
     pub(crate) keep_sessions: bool,

@@ -24,6 +24,10 @@ use crate::{
 /// How long a small command may take.
 const DEADLINE: std::time::Duration = std::time::Duration::from_secs(20);
 
+/// How often a session is asked for that is refused, and the pause between.
+const TRIES: u32 = 6;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// Diagnoses a host.
 pub(crate) async fn run(invocation: &Invocation, args: RemoteDoctorArgs) -> Result<Exit, Failure> {
     let loaded = invocation.settings(None, &[])?;
@@ -178,8 +182,8 @@ impl Visit<'_> {
         }
         let must_have =
             serving.is_none() && (probe.carriage != bootstrap::Carriage::Input || !probe.tools.has("dd"));
-        self.told.add(sftp(connection, must_have).await);
         self.told.add(sessions(connection).await);
+        self.told.add(sftp(connection, must_have).await);
         if let Some(program) = serving {
             self.model(dialed, &program.path).await;
         }
@@ -306,7 +310,7 @@ async fn listed(resolved: &Resolved, invocation: &Invocation, loaded: &Loaded) -
 
 /// Sees whether the host takes files over SFTP; `needed` where nothing else carries a program over.
 async fn sftp(connection: &Connection, needed: bool) -> Finding {
-    match connection.sftp().await {
+    match patiently(|| connection.sftp()).await {
         Ok(sftp) => {
             drop(sftp.close().await);
             Finding::new("sftp", Grade::Ok, "offered")
@@ -329,10 +333,27 @@ async fn sftp(connection: &Connection, needed: bool) -> Finding {
     }
 }
 
+/// Opens a session. Where the host allows one at a time, the one before may still be closing.
+async fn patiently<T, F>(open: impl Fn() -> F) -> Result<T, transport::Error>
+where
+    F: Future<Output = Result<T, transport::Error>>,
+{
+    let mut tries = 1;
+    loop {
+        match open().await {
+            Err(error) if look::is_refusal(error.kind()) && tries < TRIES => {
+                tokio::time::sleep(PAUSE).await;
+                tries += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
 /// Sees whether two sessions may be open at a time.
 async fn sessions(connection: &Connection) -> Finding {
     let waits = dial::sh("read line");
-    let Ok(first) = connection.exec(&waits).await else {
+    let Ok(first) = patiently(|| connection.exec(&waits)).await else {
         return Finding::new("sessions", Grade::Warning, "the server refused another session");
     };
     let second = connection

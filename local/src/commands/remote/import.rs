@@ -62,7 +62,7 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteImportArgs) -> Resu
     match (shows_only, added) {
         (true, 0) => {}
         (true, _) => {
-            terminal::line("nothing was changed; `reasonix remote import NAME…` adds some, --all adds all")
+            terminal::line("nothing was changed; `reasonix remote import NAME…` adds some, --all adds all");
         }
         (false, 0) => terminal::line("nothing was added"),
         (false, _) => terminal::line("try one: reasonix remote doctor NAME"),

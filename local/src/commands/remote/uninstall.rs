@@ -32,10 +32,18 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteUninstallArgs) -> R
         ));
     }
     if let Some(connected) = Connected::to_running(invocation, &args.host).await? {
-        let outcome = stop::stop(&connected, &plan.name, false).await;
+        // An agent that lives on the connection ends with it.
+        let stays = !connected.is_on_the_connection();
+        let outcome = if stays {
+            stop::stop(&connected, &plan.name, false).await
+        } else {
+            Ok(())
+        };
         connected.close().await;
         outcome?;
-        terminal::line(&format!("the agent on {} is stopped", plan.name));
+        if stays {
+            terminal::line(&format!("the agent on {} is stopped", plan.name));
+        }
     }
     let resolved = dial::resolve(invocation, &plan).await?;
     let dialed = Dialed::open(invocation, &loaded, &resolved, &ask::prompter()).await?;
@@ -111,12 +119,12 @@ async fn decide(
             return Ok(None);
         }
     }
-    if args.purge {
+    if args.sessions.purge {
         return Ok(Some(Removal::Everything));
     }
     let (size, count) = there.size(&SESSIONS);
-    if args.keep_sessions || args.yes || count == 0 {
-        let everything = count == 0 && !args.keep_sessions;
+    if args.sessions.keep_sessions || args.yes || count == 0 {
+        let everything = count == 0 && !args.sessions.keep_sessions;
         return Ok(Some(if everything {
             Removal::Everything
         } else {
