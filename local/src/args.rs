@@ -279,15 +279,33 @@ pub(crate) struct ServeArgs {
     /// Serve one connection on standard input and output, and end with it.
     #[arg(long)]
     pub(crate) stdio: bool,
-    /// Take only a daemon of this very program; one of another finishes its turns beside it.
-    #[arg(long, hide = true, requires = "detach")]
-    pub(crate) own: bool,
-    /// Run the daemon in a unit of the user's service manager.
-    #[arg(long, hide = true, requires = "detach")]
-    pub(crate) unit: bool,
+    /// Which daemon that runs already will do.
+    #[arg(long, hide = true, requires = "detach", default_value = "compatible")]
+    pub(crate) accept: AcceptedDaemon,
+    /// What the daemon runs under.
+    #[arg(long, hide = true, requires = "detach", default_value = "itself")]
+    pub(crate) under: DaemonPlace,
     /// A word to print around the identity line, or the first line.
     #[arg(long, hide = true, value_name = "WORD")]
     pub(crate) fence: Option<String>,
+}
+
+/// Which daemon that runs already will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AcceptedDaemon {
+    /// Every one that speaks a common version of the protocol.
+    Compatible,
+    /// Only one of this very program; one of another finishes its turns beside it.
+    Own,
+}
+
+/// What a daemon runs under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DaemonPlace {
+    /// Nothing: it leaves the login session by itself.
+    Itself,
+    /// A unit of the user's service manager.
+    Manager,
 }
 
 /// Become a daemon.

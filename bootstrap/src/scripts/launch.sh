@@ -12,13 +12,13 @@ if [ "$rx_linger" = 1 ]; then
 fi
 mark_stderr
 rx_how=
-if [ "$rx_own" = 1 ]; then rx_how=--own; fi
+if [ "$rx_own" = 1 ]; then rx_how="--accept own"; fi
 if [ "$rx_unit" = 1 ]; then
   if [ -z "${XDG_RUNTIME_DIR:-}" ]; then
     XDG_RUNTIME_DIR=/run/user/$(PATH=$PATH:/usr/bin:/bin; id -u)
     export XDG_RUNTIME_DIR
   fi
-  rx_how="$rx_how --unit"
+  rx_how="$rx_how --under manager"
 fi
 limited "$rx_seconds" "$rx_bin" serve --detach --fence "$rx_fence" $rx_how
 say end $?

@@ -90,7 +90,7 @@ async fn a_unit_is_asked_for_where_there_is_a_service_manager() {
             assert!(ready.fallen.is_none(), "{shell}");
             let starts = ending.starts();
             assert!(
-                starts.starts_with("serve --detach --fence ") && starts.ends_with(" --unit\n"),
+                starts.starts_with("serve --detach --fence ") && starts.ends_with(" --under manager\n"),
                 "{shell}: {starts}"
             );
             let linger = fs::read_to_string(ending.host.dir.path().join("linger")).unwrap();

@@ -9,7 +9,7 @@ use remote_agent::{
 };
 
 use crate::{
-    args::{DaemonArgs, ServeArgs},
+    args::{AcceptedDaemon, DaemonArgs, DaemonPlace, ServeArgs},
     exit::Exit,
     headless::Signals,
     invocation::Invocation,
@@ -73,15 +73,13 @@ async fn start_daemon(invocation: &Invocation, args: ServeArgs) -> Result<Exit, 
         program: &program,
         run_dir: &invocation.run_dir(),
         log: &invocation.daemon_log(),
-        accept: if args.own {
-            Accept::OwnProgram
-        } else {
-            Accept::Compatible
+        accept: match args.accept {
+            AcceptedDaemon::Compatible => Accept::Compatible,
+            AcceptedDaemon::Own => Accept::OwnProgram,
         },
-        under: if args.unit {
-            Under::UserManager
-        } else {
-            Under::Itself
+        under: match args.under {
+            DaemonPlace::Itself => Under::Itself,
+            DaemonPlace::Manager => Under::UserManager,
         },
     };
     let hello = detach::start(&wanted)

@@ -27,7 +27,7 @@ fn older_build(rig: &Rig) -> String {
 }
 
 fn program_of(rig: &Rig) -> String {
-    let daemon = rig.daemon().expect("a daemon");
+    let daemon = rig.daemon().unwrap();
     daemon["identity"]["program"].as_str().unwrap().to_owned()
 }
 
