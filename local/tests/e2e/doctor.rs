@@ -81,6 +81,7 @@ impl Disks {
 }
 
 /// Asks the doctor, in words for the eye and as JSON, and gives both.
+#[expect(clippy::print_stdout, reason = "docs/REMOTE.md shows what these tests print")]
 async fn doctor(rig: &Rig, host: &str) -> (Ran, Value) {
     let text = rig.run(&["remote", "doctor", host]).await;
     println!("{}", text.stdout);

@@ -84,7 +84,7 @@ async fn a_host_is_after_uninstall_as_it_was_before_the_first_connect() {
         assert!(ran.stdout.contains(part), "{part}: {ran:#?}");
     }
     assert_eq!(everything(&rig.host()), before, "{ran:#?}");
-    assert_eq!(run_directories(&rig.host()), [PathBuf::new(); 0]);
+    assert!(run_directories(&rig.host()).is_empty());
     eventually("no process is left", || processes(&rig.host()).is_empty()).await;
     assert_eq!(
         fs::read_dir(&visits).unwrap().count(),
