@@ -75,6 +75,11 @@ impl Liveness {
         self.proof = None;
     }
 
+    /// Notes an answer of the SSH server to what it was asked since the doubt.
+    pub(crate) fn answered_by_host(&mut self) {
+        self.proof = None;
+    }
+
     /// Wants a sign of life within the grace; `rtt` is the newest round trip, since a long line answers late. Another
     /// doubt while one is open does not give it more time.
     pub(crate) fn prove(&mut self, doubt: Doubt, rtt: Duration) {

@@ -79,8 +79,8 @@ struct Jobs {
     /// The end of the SSH connection of a live link.
     closed: Job<transport::Error>,
     ping: Job<Result<Duration, client::Error>>,
-    /// A question to the SSH server. Its answer shows in the bytes that come.
-    knock: Job<()>,
+    /// A question to the SSH server: whether it answered.
+    knock: Job<bool>,
 }
 
 /// What is known of the passing of time.
@@ -100,7 +100,7 @@ enum Happened {
     Attempted(Box<Outcome>),
     Closed(transport::Error),
     Pinged(Result<Duration, client::Error>),
-    Knocked,
+    Knocked(bool),
     TimeUp,
     StreamEnded,
     Tick,
@@ -152,7 +152,7 @@ impl Supervisor {
                 outcome = job(&mut self.jobs.attempt) => Happened::Attempted(Box::new(outcome)),
                 error = job(&mut self.jobs.closed) => Happened::Closed(error),
                 result = job(&mut self.jobs.ping) => Happened::Pinged(result),
-                () = job(&mut self.jobs.knock) => Happened::Knocked,
+                answered = job(&mut self.jobs.knock) => Happened::Knocked(answered),
                 () = job(&mut self.jobs.timer) => Happened::TimeUp,
                 () = self.signals.ends.ended.notified() => Happened::StreamEnded,
                 _ = ticks.tick() => Happened::Tick,
@@ -186,7 +186,12 @@ impl Supervisor {
                 self.ended(Error::ssh(Stage::Live, error), Line::Gone);
             }
             Happened::Pinged(result) => self.pinged(result),
-            Happened::Knocked => self.jobs.knock = None,
+            Happened::Knocked(answered) => {
+                self.jobs.knock = None;
+                if let Some(liveness) = self.pulse.liveness.as_mut().filter(|_| answered) {
+                    liveness.answered_by_host();
+                }
+            }
             Happened::TimeUp => {
                 self.jobs.timer = None;
                 self.step(Input::Timer);
@@ -398,9 +403,8 @@ impl Supervisor {
         if let Some(connection) = self.connection.clone() {
             let deadline = self.dialer.options.timings.dead_after;
             self.jobs.knock = Some(Box::pin(async move {
-                if let Err(error) = connection.ping(deadline).await {
-                    tracing::debug!(%error, "the host did not answer");
-                }
+                let answer = connection.ping(deadline).await;
+                answer.is_ok()
             }));
         }
     }

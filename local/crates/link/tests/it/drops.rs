@@ -138,35 +138,23 @@ async fn after_a_wake_up_a_dead_connection_is_noticed_at_once() {
 #[tokio::test]
 async fn an_agent_that_stands_still_does_not_condemn_its_host_when_the_network_changes() {
     let mut bench = Bench::new().await;
+    let hour = Duration::from_secs(3600);
+    // Nothing is said by itself, so that only the proof can be what the host answers.
     bench.timings = Timings {
-        dead_after: Duration::from_secs(3600),
-        stalled_after: Duration::from_secs(3600),
+        ping_interval: hour,
+        dead_after: hour,
+        stalled_after: hour,
         wake_grace: Duration::from_millis(600),
-        ..short()
+        ..Timings::default()
     };
     let (link, _) = bench.live().await;
     bench.daemon.mute(true);
-    for change in [NetworkChange::Moved, NetworkChange::Elsewhere] {
-        link.network_changed(change);
-        // Longer than the grace: the stall shows only after it would have been over.
-        let before = link.connection().unwrap().bytes_received();
-        let answered = async {
-            while link.connection().unwrap().bytes_received() == before {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, answered).await.unwrap();
-    }
-    state(&link, "stall", |state| {
-        matches!(
-            state,
-            LinkState::Live {
-                health: Health::Stalled,
-                ..
-            }
-        )
-    })
-    .await;
+    let seen = record(&link, &bench.scope);
+    link.network_changed(NetworkChange::Moved);
+    link.woke();
+    // Longer than the grace and the ticks around it: a proof that failed would have shown.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(seen.lock().unwrap().iter().all(LinkState::is_live), "{seen:?}");
     assert_eq!(bench.proxy.connections(), 1, "the host answered");
     bench.proxy.black_hole(true);
     link.network_changed(NetworkChange::Moved);
