@@ -87,6 +87,8 @@ impl fmt::Display for Target {
         }
         match self.port {
             Some(port) if self.host.contains(':') => write!(f, "[{}]:{port}", self.host),
+            // Without its brackets, what follows the only colon would be a port.
+            None if self.host.matches(':').count() == 1 => write!(f, "[{}]", self.host),
             Some(port) => write!(f, "{}:{port}", self.host),
             None => f.write_str(&self.host),
         }
@@ -115,6 +117,7 @@ mod tests {
         check("[::1]:2200", None, "::1", Some(2200));
         check("a@[fe80::1%eth0]", Some("a"), "fe80::1%eth0", None);
         check("::1", None, "::1", None);
+        check("me@[a:b]", Some("me"), "a:b", None);
         check("me@corp@bastion", Some("me@corp"), "bastion", None);
     }
 
