@@ -2,7 +2,7 @@
 //! every request is done, and nothing stays behind.
 //!
 //! One seed is one test process: a real session of the real program behind a real sshd, a client in this process that
-//! gives work, and a list of faults that follows from the seed. `cargo xtask soak` runs many seeds, each by the first
+//! gives work, and a list of faults that follows from the seed. `cargo xtask soak` runs many seeds, each by the
 //! test here with `REASONIX_SOAK_SEED` and `REASONIX_SOAK_FAULTS` in its environment.
 //!
 //! | I want to… | Open |
@@ -23,34 +23,54 @@ mod play;
 mod report;
 mod road;
 
+use std::{ffi::OsString, process::Stdio};
+
+use crate::rig::DEADLINE;
+
 /// How many faults a seed has unless it is told otherwise.
 const FAULTS: usize = 50;
+/// The seeds that are played unless it is told otherwise: among them one with agents that are killed, and one with packets
+/// that are lost.
+const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+/// The name of the test, for the processes that play one seed each.
+const TEST: &str = "soak::seeds_of_fifty_faults_lose_nothing_and_double_nothing";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_faults_lose_nothing_and_double_nothing() {
-    let seed = number("REASONIX_SOAK_SEED").unwrap_or(1);
-    let faults = number("REASONIX_SOAK_FAULTS").and_then(|faults| usize::try_from(faults).ok());
-    play::play(seed, faults.unwrap_or(FAULTS)).await;
+async fn seeds_of_fifty_faults_lose_nothing_and_double_nothing() {
+    if let Some(seed) = number("REASONIX_SOAK_SEED") {
+        let faults = number("REASONIX_SOAK_FAULTS").and_then(|faults| usize::try_from(faults).ok());
+        return play::play(seed, faults.unwrap_or(FAULTS)).await;
+    }
+    // Each in a process of its own, so that what it leaves open can be counted. Mostly they wait: all at once.
+    let children = SEEDS.map(|seed| (seed, child(seed)));
+    for (seed, child) in children {
+        let output = tokio::time::timeout(3 * DEADLINE, child.wait_with_output()).await;
+        let output = output
+            .unwrap_or_else(|_| panic!("seed {seed} does not end"))
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "seed {seed}\n{said}\n{errors}");
+        let report = said.lines().find(|line| line.starts_with("soak-report "));
+        assert!(report.is_some(), "seed {seed} was not played: {said}");
+    }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_faults_of_a_second_seed_lose_and_double_nothing_on_a_network_that_loses_packets() {
-    play::play(2, FAULTS).await;
+/// Plays a seed in a process of its own.
+fn child(seed: u64) -> tokio::process::Child {
+    let mut command = stdx::process::command(std::env::current_exe().unwrap());
+    command.args([TEST, "--exact", "--nocapture"]);
+    command
+        .envs(environment())
+        .env("REASONIX_SOAK_SEED", seed.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command.spawn().unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_faults_of_a_third_seed_lose_nothing_and_double_nothing() {
-    play::play(3, FAULTS).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_faults_of_a_fourth_seed_lose_and_double_nothing_though_agents_are_killed() {
-    play::play(4, FAULTS).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_faults_of_a_fifth_seed_lose_nothing_and_double_nothing() {
-    play::play(5, FAULTS).await;
+fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
 }
 
 /// Reads a number from the environment.

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::SessionId;
 use rustix::process::Signal;
 use tokio::sync::watch;
 use transport::testing::{Choices, Fault, FaultKind, Side};
@@ -26,7 +25,6 @@ const AGAIN: Duration = Duration::from_millis(10);
 pub(super) struct Breaker<'a> {
     pub(super) rig: &'a Rig,
     pub(super) road: &'a Road,
-    pub(super) session: SessionId,
     pub(super) orders: &'a watch::Sender<Orders>,
     pub(super) shown: watch::Receiver<Shown>,
     pub(super) choices: Choices,
@@ -37,8 +35,8 @@ impl Breaker<'_> {
     pub(super) async fn run(mut self, blows: &[Blow], report: &mut Report) {
         for (index, blow) in blows.iter().enumerate() {
             tokio::time::sleep(blow.pause).await;
-            let before = self.shown.borrow().at;
             self.strike(blow).await;
+            let before = self.shown.borrow().at;
             let ended = stdx::clock::monotonic();
             report.faults += 1;
             let Ok(()) = tokio::time::timeout(BOUND, self.answered()).await else {

@@ -1,6 +1,6 @@
 //! What is open and what runs, so that nothing stays behind.
 
-use std::{fs, time::Duration};
+use std::{collections::BTreeSet, fs, time::Duration};
 
 use crate::{faults::children, rig::Rig};
 
@@ -24,9 +24,10 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn take(rig: &Rig) -> Self {
-        let of = |pid: Option<u32>| pid.map_or(0, |pid| descriptors(&pid.to_string()));
+        let model = to_model(rig);
+        let of = |pid: Option<u32>| pid.map_or(0, |pid| descriptors(&pid.to_string(), &model));
         Self {
-            own: descriptors("self"),
+            own: descriptors("self", &model),
             agent: of(rig.daemon_pid()),
             sshd: of(rig.sshd.pid()),
             logins: logins(rig).len(),
@@ -98,8 +99,26 @@ pub(super) fn logins(rig: &Rig) -> Vec<u32> {
     found
 }
 
-fn descriptors(pid: &str) -> usize {
-    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+/// Counts descriptors, without those of connections to the model: the agent keeps a few of them for the next request.
+fn descriptors(pid: &str, model: &BTreeSet<String>) -> usize {
+    let targets = targets(pid);
+    targets.iter().filter(|target| !model.contains(*target)).count()
+}
+
+/// Gives the sockets of connections to the model, both ends.
+fn to_model(rig: &Rig) -> BTreeSet<String> {
+    let url = rig.model.base_url();
+    let port = url.rsplit(':').next().and_then(|rest| rest.split('/').next());
+    let port: u16 = port.unwrap().parse().unwrap();
+    let port = format!(":{port:04X}");
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let socket = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_listening = words.get(3) == Some(&"0A");
+        let is_it = words.get(1)?.ends_with(&port) || words.get(2)?.ends_with(&port);
+        (is_it && !is_listening).then(|| format!("socket:[{}]", words.get(9).unwrap_or(&"")))
+    };
+    table.lines().filter_map(socket).collect()
 }
 
 /// Gives what the descriptors of a process lead to.

@@ -17,7 +17,7 @@ use super::{
 use crate::rig::{HostOptions, Rig, edit};
 
 /// Milliseconds before each word of the model.
-const WORD: u64 = 8;
+const WORD: u64 = 4;
 
 /// Plays a seed; fails unless everything holds.
 pub(super) async fn play(seed: u64, faults: usize) {
@@ -42,7 +42,6 @@ pub(super) async fn play(seed: u64, faults: usize) {
     let breaker = Breaker {
         rig: &rig,
         road: &road,
-        session,
         orders: &orders,
         shown: client.shown.subscribe(),
         choices: choices.fork(),
@@ -61,9 +60,10 @@ pub(super) async fn play(seed: u64, faults: usize) {
     if !is_done && report.wedged == 0 {
         report.wedged += 1;
         let log = tail(&rig.sshd.log());
+        let stuck = client.stuck().await;
         report
             .problems
-            .push(format!("wedged: requests do not end\nsshd said:\n{log}"));
+            .push(format!("wedged: requests do not end: {stuck}\nsshd said:\n{log}"));
     }
     report.problems.append(&mut client.problems);
     if report.wedged == 0 {

@@ -1,6 +1,6 @@
 //! Plays many seeds of the soak, several at a time, and sums up what came of them.
 //!
-//! What a seed is stands in `local/tests/e2e/soak.rs`, whose first test plays one in a process of its own: what it
+//! What a seed is stands in `local/tests/e2e/soak.rs`, whose test plays one in a process of its own: what it
 //! leaves open is counted for each, and one that hangs is ended without the others.
 //!
 //! | I want to… | Open |
@@ -22,7 +22,7 @@ use crate::system;
 use summary::{Seed, Summary};
 
 /// The test that plays one seed.
-const TEST: &str = "soak::fifty_faults_lose_nothing_and_double_nothing";
+const TEST: &str = "soak::seeds_of_fifty_faults_lose_nothing_and_double_nothing";
 /// Building the tests takes no longer.
 const BUILD: Duration = Duration::from_secs(40 * 60);
 /// A fault takes a second or so; one that wedges is given up after a minute, by the test itself.
@@ -43,7 +43,7 @@ pub(crate) struct SoakArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     first_seed: u64,
     /// How many are played at a time. Mostly they wait.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
     jobs: u32,
 }
 
@@ -88,6 +88,8 @@ fn build(root: &Path, folder: &Path, interrupt: &Interrupt) -> anyhow::Result<Pa
     println!("building the end-to-end tests");
     let mut command = system::cargo(root);
     command.args(["test", "--package", "local", "--test", "e2e", "--no-run"]);
+    // As the tests are built otherwise, so that nothing is built twice.
+    command.arg("--all-features");
     command.arg("--message-format=json-render-diagnostics");
     let options = JobOptions {
         log: folder.join("build.log"),
