@@ -19,6 +19,8 @@ const SILENCE: serve::Silence = serve::Silence {
 /// How long such an agent waits for the lease of a session that the one of the connection before still holds: longer than
 /// that one takes to notice the silence and to end its turns.
 pub const LEASE_PATIENCE: Duration = Duration::from_secs(45);
+/// How long the end of the last answer may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Bytes between the connection and the agent.
 const PIPE: usize = 256 * 1024;
 
@@ -44,12 +46,19 @@ pub async fn serve(
         }
         bridge::copy(ours, input, output).await
     };
-    tokio::select! {
+    tokio::pin!(copied);
+    let is_served = tokio::select! {
         biased;
-        () = stop => tracing::debug!("told to stop by a signal"),
-        // Also when nobody takes what is being written.
-        () = served => tracing::debug!("the connection ended"),
-        result = copied => tracing::debug!(?result, "the connection ended"),
+        () = stop => false,
+        result = &mut copied => {
+            tracing::debug!(?result, "the connection ended");
+            false
+        }
+        () = served => true,
+    };
+    if is_served {
+        // What was answered last may still be on its way, or nobody takes it any more.
+        drop(tokio::time::timeout(LAST_WORDS, copied).await);
     }
     agent.close().await;
     scope.close(Duration::ZERO).await;
