@@ -20,21 +20,12 @@ pub mod bridge;
 pub mod daemon;
 pub mod detach;
 pub mod environment;
+mod guard;
 pub mod identity;
 pub mod run_dir;
 mod run_lock;
 pub mod socket;
 
-/// Becomes the guard that another process of this program has started ([`AgentOptions::guard`]): waits for its end on
-/// standard input, and ends the commands that it leaves.
-///
-/// # Errors
-/// When the process cannot leave its session, or standard input cannot be waited for.
-pub fn guard(folder: &std::path::Path) -> std::io::Result<()> {
-    // What ends the other one's session or terminal does not end this process.
-    rustix::process::setsid()?;
-    sandbox::guard_processes(std::io::stdin().lock(), folder)
-}
-
 pub use agent::{Agent, AgentOptions, OpenError};
 pub use assemble::{ModelTrouble, check_model};
+pub use guard::guard;
