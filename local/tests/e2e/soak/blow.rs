@@ -18,7 +18,7 @@ impl Means {
     /// Gives those of a seed: most have to bring everything to its end, some have agents that die.
     pub(super) fn of(seed: u64) -> Self {
         Self {
-            kills: seed % 4 == 0,
+            kills: seed.is_multiple_of(4),
             packets: seed % 5 == 2,
         }
     }

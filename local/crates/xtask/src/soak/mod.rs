@@ -100,12 +100,12 @@ fn build(root: &Path, folder: &Path, interrupt: &Interrupt) -> anyhow::Result<Pa
     let said = Job::start(command, options)?
         .finish()
         .context("could not build the end-to-end tests, see target/xtask/soak/build.log")?;
-    let binary = said.lines().filter_map(|line| {
+    let mut binary = said.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         let is_it = message.get("target")?.get("name")?.as_str()? == "e2e";
         is_it.then(|| message.get("executable")?.as_str().map(PathBuf::from))?
     });
-    binary.last().context("cargo built no end-to-end tests")
+    binary.next_back().context("cargo built no end-to-end tests")
 }
 
 /// Plays one seed in a process of its own.
