@@ -417,20 +417,15 @@ fn draining() -> Vec<(&'static str, &'static str, Value)> {
     let successor = DrainRequest {
         successor: Some("/tmp/reasonix-0-x/1/s".into()),
     };
-    let drained = DrainReply {
-        running: vec![session()],
-    };
-    let held = SessionList {
-        sessions: vec![SessionInfo {
-            held_by: Some("/tmp/reasonix-0-x/s".into()),
-            ..info()
-        }],
-    };
+    let running = vec![session()];
+    let held_by = Some("/tmp/reasonix-0-x/s".into());
+    let held = SessionInfo { held_by, ..info() };
+    let sessions = vec![held];
     vec![
         ("drain_request", "plain", json(DrainRequest::default())),
         ("drain_request", "successor", json(successor)),
-        ("drain_reply", "running", json(drained)),
-        ("session_list", "held", json(held)),
+        ("drain_reply", "running", json(DrainReply { running })),
+        ("session_list", "held", json(SessionList { sessions })),
     ]
 }
 
