@@ -23,6 +23,8 @@ use summary::{Seed, Summary};
 
 /// The test that plays one seed.
 const TEST: &str = "soak::seeds_of_fifty_faults_lose_nothing_and_double_nothing";
+/// Names the program for the tests, as for every end-to-end test.
+const PROGRAM: &str = "REASONIX_TEST_BINARY";
 /// Building the tests takes no longer.
 const BUILD: Duration = Duration::from_secs(40 * 60);
 /// A fault takes a second or so; one that wedges is given up after a minute, by the test itself.
@@ -50,7 +52,7 @@ pub(crate) struct SoakArgs {
 /// Plays all seeds and prints the summary. `false` means that something did not hold.
 pub(crate) fn run(root: &Path, args: &SoakArgs, interrupt: &Interrupt) -> anyhow::Result<bool> {
     let folder = root.join("target/xtask/soak");
-    let tests = build(root, &folder, interrupt)?;
+    let binaries = build(root, &folder, interrupt)?;
     let (next, started) = (AtomicU64::new(0), system::now());
     let summary = Mutex::new(Summary::default());
     let play_on = || {
@@ -60,7 +62,7 @@ pub(crate) fn run(root: &Path, args: &SoakArgs, interrupt: &Interrupt) -> anyhow
                 return;
             }
             let number = args.first_seed.saturating_add(index);
-            let seed = play(root, &folder, &tests, (number, args.faults), interrupt);
+            let seed = play(root, &folder, &binaries, (number, args.faults), interrupt);
             println!("{seed}");
             let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
             summary.add(seed);
@@ -83,8 +85,43 @@ pub(crate) fn run(root: &Path, args: &SoakArgs, interrupt: &Interrupt) -> anyhow
     Ok(summary.is_ok(args.seeds, args.faults))
 }
 
+/// The names under which the tests and the program are kept while seeds are played.
+const KEPT: [&str; 2] = ["e2e", "reasonix"];
+
+/// Builds the tests and the program, and keeps copies of both: a long run is of one build, whatever is built meanwhile.
+fn build(root: &Path, folder: &Path, interrupt: &Interrupt) -> anyhow::Result<Binaries> {
+    let tests = build_tests(root, folder, interrupt)?;
+    let program = match system::environment(PROGRAM) {
+        Some(program) => PathBuf::from(program),
+        None => tests
+            .parent()
+            .and_then(Path::parent)
+            .context("the tests lie in no target folder")?
+            .join(KEPT[1]),
+    };
+    let [tests, program] = [(tests, KEPT[0]), (program, KEPT[1])].map(|(from, name)| {
+        let to = folder.join(name);
+        // Not written over: it may run.
+        drop(std::fs::remove_file(&to));
+        std::fs::copy(&from, &to)
+            .with_context(|| format!("could not copy {} to {}", from.display(), to.display()))
+            .map(|_| to)
+    });
+    Ok(Binaries {
+        tests: tests?,
+        program: program?,
+    })
+}
+
+/// What is played.
+#[derive(Debug)]
+struct Binaries {
+    tests: PathBuf,
+    program: PathBuf,
+}
+
 /// Builds the tests and the program, and gives the tests' binary.
-fn build(root: &Path, folder: &Path, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
+fn build_tests(root: &Path, folder: &Path, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
     println!("building the end-to-end tests");
     let mut command = system::cargo(root);
     command.args(["test", "--package", "local", "--test", "e2e", "--no-run"]);
@@ -109,13 +146,14 @@ fn build(root: &Path, folder: &Path, interrupt: &Interrupt) -> anyhow::Result<Pa
 }
 
 /// Plays one seed in a process of its own.
-fn play(root: &Path, folder: &Path, tests: &Path, what: (u64, u32), interrupt: &Interrupt) -> Seed {
+fn play(root: &Path, folder: &Path, binaries: &Binaries, what: (u64, u32), interrupt: &Interrupt) -> Seed {
     let (number, faults) = what;
     let log = folder.join(format!("seed-{number}.log"));
-    let mut command = system::command(tests);
+    let mut command = system::command(&binaries.tests);
     command
         .args([TEST, "--exact", "--nocapture"])
         .current_dir(root.join("local"))
+        .env(PROGRAM, &binaries.program)
         .env("REASONIX_SOAK_SEED", number.to_string())
         .env("REASONIX_SOAK_FAULTS", faults.to_string());
     let options = JobOptions {
