@@ -17,6 +17,7 @@ use crate::{
     auth,
     connection::{Established, Handle},
     dial::{Dialed, dial},
+    disk,
     handler::{ClientHandler, Presented, Reports},
     host_key::{HostNames, KnownHost, Verdict, is_of, revoked},
     known_hosts::{
@@ -99,15 +100,15 @@ pub(crate) async fn connect(
 pub(crate) async fn known_host(resolved: &Resolved, options: &ConnectOptions) -> Result<KnownHost, Error> {
     let mut files: Vec<PathBuf> = resolved.trust.known_hosts.clone();
     files.extend(options.known_hosts.clone());
-    let (read, lists) = (files.clone(), resolved.trust.revoked.clone());
+    let limit = options.deadlines.files;
     let unusable = |message| Error::new(ErrorKind::Config, Stage::Config, &resolved.alias, message);
-    let listed = stdx::task::blocking(move || read_files(&read))
-        .await
-        .map_err(|(file, error)| {
-            let message = format!("could not read the known hosts in {}", file.display());
-            unusable(message).with_source(error)
-        })?;
-    let revoked = stdx::task::blocking(move || revoked::read_files(&lists))
+    let listed = read_files(&files, limit).await.map_err(|(file, error)| {
+        let message = format!("could not read the known hosts in {}", file.display());
+        unusable(message)
+            .with_hint("let it be read again, or see UserKnownHostsFile in the OpenSSH configuration")
+            .with_source(error)
+    })?;
+    let revoked = revoked::read_files(&resolved.trust.revoked, limit)
         .await
         .map_err(|error| {
             unusable("the list of revoked host keys is of no use".to_owned())
@@ -374,7 +375,7 @@ async fn remember(
         return Vouched::Before;
     };
     let (known, key, path) = (Arc::clone(known), key.clone(), file.clone());
-    let written = stdx::task::blocking(move || {
+    let written = disk::within(options.deadlines.files * 2, move || {
         let wanted = Change {
             listed_as: known.listed_as(),
             add: &[key],
@@ -382,7 +383,7 @@ async fn remember(
         };
         change(&path, &wanted)
     });
-    match written.await {
+    match written.await.flatten() {
         Ok(_) => Vouched::JustNow,
         Err(error) => {
             prompter.notice(&format!(

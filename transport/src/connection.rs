@@ -59,6 +59,9 @@ impl Default for ConnectOptions {
 /// How long each step may take. Time in which a person is asked does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
+    /// Each file of known or revoked host keys, the key files together, and twice that for writing an accepted key:
+    /// the home may lie on a network file system.
+    pub files: Duration,
     /// Name look-up.
     pub lookup: Duration,
     /// TCP, over all addresses; `ConnectTimeout` goes before.
@@ -76,6 +79,7 @@ pub struct Deadlines {
 impl Default for Deadlines {
     fn default() -> Self {
         Self {
+            files: Duration::from_secs(10),
             lookup: Duration::from_secs(10),
             connect: Duration::from_secs(15),
             handshake: Duration::from_secs(20),

@@ -8,6 +8,7 @@ pub(crate) mod own;
 use std::{
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use base64::{
@@ -17,7 +18,7 @@ use base64::{
 use ring::{digest, hmac};
 use russh::keys::{Certificate, PublicKey};
 
-use crate::KnownKey;
+use crate::{KnownKey, disk};
 
 /// The first field of a line, if it begins with `@`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,22 +285,29 @@ fn hashed_match(field: &str, name: &str) -> bool {
     hmac::verify(&key, name.as_bytes(), &hash).is_ok()
 }
 
-/// Reads several files, in order. A file that does not exist is empty. Blocks.
+/// Reads several files, in order, each for at most `limit`. A file that does not exist is empty.
 ///
 /// # Errors
 /// A file that exists and cannot be read: its `@revoked` lines would be missed.
-pub(crate) fn read_files(files: &[PathBuf]) -> Result<Listed, (PathBuf, io::Error)> {
+pub(crate) async fn read_files(files: &[PathBuf], limit: Duration) -> Result<Listed, (PathBuf, io::Error)> {
     let mut listed = Listed::default();
     for file in files {
-        match std::fs::read(file) {
-            Ok(bytes) => listed.add(&String::from_utf8_lossy(&bytes), file),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) => {}
-            Err(error) => return Err((file.clone(), error)),
-        }
+        let path = file.clone();
+        let read = disk::within(limit, move || read_file(&path, listed)).await;
+        listed = read.flatten().map_err(|error| (file.clone(), error))?;
+    }
+    Ok(listed)
+}
+
+fn read_file(file: &Path, mut listed: Listed) -> io::Result<Listed> {
+    match std::fs::read(file) {
+        Ok(bytes) => listed.add(&String::from_utf8_lossy(&bytes), file),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) => {}
+        Err(error) => return Err(error),
     }
     Ok(listed)
 }

@@ -28,6 +28,7 @@ mod channel;
 mod connect;
 mod connection;
 mod dial;
+mod disk;
 mod error;
 mod exec;
 mod handler;

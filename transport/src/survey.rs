@@ -151,7 +151,7 @@ impl Survey {
         };
         let (path, listed_as, new) = (file.clone(), self.listed_as.clone(), key.key.clone());
         let presented: Vec<_> = self.presented.iter().map(|other| other.key.clone()).collect();
-        let written = stdx::task::blocking(move || {
+        let written = crate::disk::within(options.deadlines.files * 2, move || {
             let wanted = Change {
                 listed_as: &listed_as,
                 add: &[new],
@@ -161,6 +161,7 @@ impl Survey {
         });
         let done = written
             .await
+            .flatten()
             .map_err(|error| fail(format!("could not write {}", file.display())).with_source(error))?;
         let after = known_host(resolved, options).await?;
         match after.judge(&key.key) {

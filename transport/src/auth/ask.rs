@@ -48,6 +48,11 @@ impl Asker {
         self.deadlines.login_step
     }
 
+    /// How long reading the key files may take.
+    pub(crate) fn files_step(&self) -> Duration {
+        self.deadlines.files
+    }
+
     /// How long an agent may take to sign.
     pub(crate) fn agent_step(&self) -> Duration {
         self.deadlines.agent

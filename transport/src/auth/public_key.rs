@@ -18,6 +18,7 @@ use crate::{
         key_file::{Found, KeyFile, Unusable},
         offers::{Offer, Public, Signs, Stock},
     },
+    disk,
 };
 
 /// Why a signature could not be made.
@@ -109,7 +110,11 @@ impl Offers {
         }
         let (files, certificates) = (identity.files.clone(), identity.certificates.clone());
         let disk = if wanted {
-            stdx::task::blocking(move || OnDisk::read(&files, &certificates)).await
+            let read = disk::within(cx.asker.files_step(), move || OnDisk::read(&files, &certificates));
+            read.await.unwrap_or_else(|error| OnDisk {
+                unused: vec![format!("the key files ({error})")],
+                ..OnDisk::default()
+            })
         } else {
             OnDisk::default()
         };

@@ -1,8 +1,14 @@
 //! The files of `RevokedHostKeys`. Whoever names one relies on it, so what cannot be read refuses the connection.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use crate::known_hosts::{Entry, Key, Marker, read_key};
+use crate::{
+    disk,
+    known_hosts::{Entry, Key, Marker, read_key},
+};
 
 /// The first bytes of a key revocation list (OpenSSH, PROTOCOL.krl).
 const KRL: &[u8] = b"SSHKRL\n";
@@ -20,12 +26,13 @@ pub(crate) enum Unusable {
     Broken { file: String, line: usize },
 }
 
-/// Reads the files: one public key or certificate a line. Blocks.
-pub(crate) fn read_files(files: &[PathBuf]) -> Result<Vec<Entry>, Unusable> {
+/// Reads the files, each for at most `limit`: one public key or certificate a line.
+pub(crate) async fn read_files(files: &[PathBuf], limit: Duration) -> Result<Vec<Entry>, Unusable> {
     let mut keys = Vec::new();
     for file in files {
-        let shown = file.display().to_string();
-        let bytes = std::fs::read(file).map_err(|source| Unusable::Unreadable {
+        let (shown, path) = (file.display().to_string(), file.clone());
+        let bytes = disk::within(limit, move || std::fs::read(path)).await;
+        let bytes = bytes.flatten().map_err(|source| Unusable::Unreadable {
             file: shown.clone(),
             source,
         })?;

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use super::{config_error, lookup::canonical_name, run::run};
 use crate::{
-    AddressFamily, Error, ErrorKind, ResolveOptions, Stage, Target,
+    AddressFamily, Error, ErrorKind, ResolveOptions, Stage, Target, disk,
     ssh_config::{Alias, Level, Machine, Pairs, Query, SourceFile, aliases, read as read_config},
 };
 
@@ -91,8 +91,8 @@ pub(super) fn read(path: &Path, checked: bool) -> Result<Option<String>, String>
 /// # Errors
 /// [`ErrorKind::Config`] with file, line and word.
 pub(super) async fn pairs(target: &Target, options: &ResolveOptions) -> Result<Pairs, Error> {
-    let (target, options) = (target.clone(), options.clone());
-    stdx::task::blocking(move || {
+    let (named, target, options) = (target, target.clone(), options.clone());
+    let read = disk::within(super::openssh::DEADLINE, move || {
         let fail = |message: String| config_error(&target, message);
         let own = options.home.join(".ssh/config");
         let places = match &options.config_file {
@@ -123,8 +123,13 @@ pub(super) async fn pairs(target: &Target, options: &ResolveOptions) -> Result<P
             runtime: Handle::current(),
         };
         read_config(&files, &options.overrides, query, &local)
+    });
+    read.await.unwrap_or_else(|error| {
+        let message = "the OpenSSH configuration could not be read";
+        Err(config_error(named, message)
+            .with_hint("a file that it names, a 'Match exec' line or a name look-up may hang")
+            .with_source(error))
     })
-    .await
 }
 
 /// This machine, as reading a configuration sees it. Used where blocking is allowed.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long OpenSSH may take. `Match exec` lines and name look-ups are inside.
-const DEADLINE: Duration = Duration::from_secs(20);
+pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Runs `ssh -G`. `Ok(None)`: the program cannot be started, or is no OpenSSH that knows `-G` (6.8, 2015).
 pub(super) async fn ask(

@@ -5,6 +5,7 @@ mod announced;
 mod certificates;
 mod config;
 mod corpus;
+mod deadlines;
 mod exec;
 mod host_keys;
 mod liveness;
