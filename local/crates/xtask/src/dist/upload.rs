@@ -16,7 +16,7 @@ const PIECE: usize = 1024 * 1024;
 pub(crate) fn packed_size(program: &Path) -> anyhow::Result<(&'static str, usize)> {
     let content = std::fs::read(program).with_context(|| format!("could not read {}", program.display()))?;
     let (packer, level) = match system::find_program("zstd") {
-        Some(_) => ("zstd", "-3"),
+        Some(_) => ("zstd", "-6"),
         None => ("gzip", "-6"),
     };
     let sizes = content.chunks(PIECE).map(|piece| packed(packer, level, piece));
