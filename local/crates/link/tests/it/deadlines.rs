@@ -27,14 +27,19 @@ async fn failure(link: &Link) -> Error {
     error
 }
 
-fn check(error: &Error, words: &[&str]) {
-    // As front ends print it.
+/// As front ends print it.
+fn said(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         text.push_str(&format!(": {cause}"));
         source = cause.source();
     }
+    text
+}
+
+fn check(error: &Error, words: &[&str]) {
+    let text = said(error);
     let missing: Vec<_> = words.iter().filter(|word| !text.contains(**word)).collect();
     assert!(missing.is_empty(), "{text:?} lacks {missing:?}");
     assert_eq!(error.host(), "testhost");
@@ -75,6 +80,46 @@ async fn resolving() {
     let error = failure(&Link::open(options, &bench.scope)).await;
     let text = error.to_string();
     assert!(text.contains("testhost: ssh -G did not answer within"), "{text}");
+}
+
+/// A configuration on a disk that never answers, where no OpenSSH is installed.
+async fn reading_the_configuration() {
+    let bench = Bench::new().await;
+    let config = bench.path("ssh_config");
+    let mut command = stdx::process::blocking_command("/usr/bin/mkfifo");
+    assert!(command.arg(&config).status().unwrap().success());
+    let mut options = bench.options();
+    options.host = Host::Named {
+        target: "testhost".parse::<Target>().unwrap(),
+        resolve: ResolveOptions {
+            shown_as: None,
+            home: bench.path("home"),
+            local_user: "me".into(),
+            ssh_program: None,
+            config_file: Some(config.clone()),
+            agent_socket: None,
+            environment: Vec::new(),
+            overrides: Vec::new(),
+        },
+    };
+    let error = failure(&Link::open(options, &bench.scope)).await;
+    // Its reader gets an end: the runtime waits for it.
+    drop(
+        fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&config)
+            .unwrap(),
+    );
+    let text = said(&error);
+    for word in [
+        "testhost",
+        "configuration could not be read",
+        "did not answer within 20 s",
+    ] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    assert!(error.hint().is_some(), "no advice: {text}");
 }
 
 /// A firewall that drops packets: a full queue of connections makes the kernel do the same.
@@ -192,6 +237,7 @@ async fn a_black_hole_at_any_stage_ends_with_a_reason_at_the_default_deadlines()
     let scope = Scope::root("black holes");
     let all: Vec<futures_util::future::BoxFuture<'static, ()>> = vec![
         Box::pin(resolving()),
+        Box::pin(reading_the_configuration()),
         Box::pin(dialling()),
         Box::pin(shaking_hands()),
         Box::pin(logging_in()),
