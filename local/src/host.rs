@@ -125,7 +125,7 @@ impl HostPlan {
                 format!("no workspace is named for host {}", self.name),
             )
             .hint(format!(
-                "write {}:FOLDER, or give the host a workspace with `reasonix remote add`",
+                "write {}:FOLDER, or set `workspace` of the host in config.toml",
                 self.name
             ))
         })

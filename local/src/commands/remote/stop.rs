@@ -58,9 +58,9 @@ pub(super) async fn stop(connected: &Connected, host: &str, force: bool) -> Resu
                 .await
                 .is_some_and(|answer| answer.starts_with(['y', 'Y']));
         if !yes {
-            return Err(
-                Failure::new(Exit::Failed, what).hint("wait for them, or use `reasonix remote stop --force`")
-            );
+            return Err(Failure::new(Exit::Failed, what).hint(format!(
+                "wait for them, or use `reasonix remote stop {host} --force`"
+            )));
         }
         ask(true).await?;
     }
