@@ -67,6 +67,9 @@ IFS=$rx_ifs
 
 if [ -n "$rx_base" ] && [ -d "$rx_base" ]; then
   if [ "$(owner_of "$rx_base/.")" != "$rx_uid" ]; then keep "$rx_base" 'belongs to another user'
+  # Names such as `logs`, `history` or `.env` are anybody's there.
+  elif [ "$rx_base" = / ] || { [ -n "$rx_h" ] && [ "$(cd "$rx_h" 2>/dev/null && pwd -P)" = "$rx_base" ]; }; then
+    keep "$rx_base" 'is the home or the root folder itself: sessions, logs and configuration are not told from what is yours there'
   else
     item logs "$rx_base/logs"
     if [ "$rx_purge" = 1 ]; then

@@ -145,6 +145,35 @@ async fn what_is_not_ours_stays_and_is_named() {
 }
 
 #[tokio::test]
+async fn what_a_person_keeps_in_the_home_itself_stays() {
+    let mut host = Host::new();
+    let home = host.home();
+    host.env
+        .push(("REASONIX_HOME".to_owned(), home.display().to_string()));
+    let program = "bin/reasonix-1-0123456789ab";
+    for folder in ["bin", "logs", "sessions", "dist"] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    for file in [
+        program,
+        "logs/precious",
+        "sessions/precious",
+        "dist/precious",
+        "history",
+        ".env",
+    ] {
+        fs::write(home.join(file), "x").unwrap();
+    }
+    let before = everything(&home);
+    let done = uninstall(&host, Removal::Everything).await;
+    let gone = [home.join("bin"), home.join(program)].map(|path| path.display().to_string());
+    let left: Vec<_> = before.into_iter().filter(|path| !gone.contains(path)).collect();
+    assert_eq!(everything(&home), left, "{done:?}");
+    let why = done.kept.iter().map(|kept| kept.why.as_str());
+    assert!(why.clone().any(|why| why.contains("the home")), "{done:?}");
+}
+
+#[tokio::test]
 async fn a_home_behind_a_link_is_emptied_and_the_link_stays() {
     let host = Host::new();
     let disk = host.dir.path().join("disk");

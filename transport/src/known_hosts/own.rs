@@ -52,6 +52,13 @@ pub(crate) fn change(file: &Path, change: &Change<'_>) -> io::Result<Done> {
     // A link is followed, so that a file that is kept elsewhere stays there.
     let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let mut held = lock(&file)?;
+    // A pipe has no end, and a device, `/dev/null` above all, must not be replaced by a file.
+    if !held.metadata()?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no regular file",
+        ));
+    }
     let mut old = Vec::new();
     held.read_to_end(&mut old)?;
     let (new, done) = changed(&old, change)?;

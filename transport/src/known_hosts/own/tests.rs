@@ -55,6 +55,23 @@ fn adds_and_removes_the_lines_of_one_name() {
     check(&format!("h {B}\n"), &[A], Some(&[B]), &format!("h {B}\nh {A}\n"));
 }
 
+#[test]
+fn what_is_no_file_is_neither_read_nor_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, file) = (folder.path().join("pipe"), folder.path().join("known_hosts"));
+    let mut mkfifo = stdx::process::blocking_command("/usr/bin/mkfifo");
+    assert!(mkfifo.arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink(&pipe, &file).unwrap();
+    let change = Change {
+        listed_as: "h",
+        add: &[key(A)],
+        others: Others::Stay,
+    };
+    let error = super::change(&file, &change).unwrap_err();
+    assert_eq!(error.to_string(), "it is no regular file");
+    assert!(!std::fs::metadata(&file).unwrap().is_file());
+}
+
 #[tokio::test]
 async fn two_writers_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
