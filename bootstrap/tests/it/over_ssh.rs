@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, process::Stdio, sync::Arc, time::Duration};
 
-use bootstrap::{Arrival, Deadline, ErrorKind, Exec, Remote as _, RemoteError, SshRemote, Status, ensure};
+use bootstrap::{
+    Arrival, Deadline, ErrorKind, Exec, Put, Remote as _, RemoteError, SshRemote, Status, ensure,
+};
 use stdx::task::Scope;
 use transport::{
     ConnectOptions, Connection, DenyAll, Endpoint, Identity, Prompter, Resolved, Source, Trust, UnknownKeys,
@@ -299,6 +301,42 @@ async fn a_command_says_how_it_ended() {
         matches!(&error, RemoteError::TimedOut { stderr, .. } if stderr == b"going\n"),
         "{error:?}"
     );
+}
+
+/// A disk that hangs below the SFTP server: it takes the beginning of a file and then answers no more.
+#[tokio::test]
+async fn a_file_that_no_more_is_written_of_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = folder.path().join("sftp");
+    write_program(
+        &server,
+        "#!/bin/sh\n{ dd bs=1 count=400 2>/dev/null; exec cat >/dev/null; } | /usr/lib/openssh/sftp-server\n",
+    );
+    let wrapper = "case $SSH_ORIGINAL_COMMAND in *sftp) exec \"$SSH_ORIGINAL_COMMAND\" ;; esac";
+    let line = format!("Subsystem sftp {}", server.display());
+    let link = Link::sshd("/bin/sh", wrapper, &[&line]).await;
+    let content = program(300_000);
+    let file = link.host.home().join("file");
+    let put = Put {
+        path: file.to_str().unwrap(),
+        claim: None,
+        offset: 0,
+        content: Box::new(content.as_slice()),
+        deadline: Deadline {
+            idle: Duration::from_secs(2),
+            total: Duration::from_secs(60),
+        },
+    };
+    let error = link.remote.put(put).await.unwrap_err();
+    assert!(
+        matches!(&error, RemoteError::TimedOut { limit, .. } if *limit == Duration::from_secs(2)),
+        "{error:?}"
+    );
+    assert!(file.exists(), "it was begun");
+    // The one session that is allowed is free again.
+    let long = Duration::from_secs(60);
+    let output = link.remote.exec(run("echo on", b"", long)).await.unwrap();
+    assert_eq!(output.stdout, b"on\n");
 }
 
 #[tokio::test]
