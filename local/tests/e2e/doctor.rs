@@ -89,7 +89,24 @@ async fn doctor(rig: &Rig, host: &str) -> (Ran, Value) {
     assert_eq!(text.code, ran.code, "{text:#?}\n{ran:#?}");
     let all = only_line(&ran);
     assert_eq!(all["code"], json!(ran.code), "{all:#}");
+    // As docs/REMOTE.md states it.
+    assert_eq!(
+        keys(&all),
+        ["code", "findings", "host", "schema", "verdict"],
+        "{all:#}"
+    );
+    assert_eq!(all["schema"], 1);
     for finding in all["findings"].as_array().unwrap() {
+        assert_eq!(
+            keys(finding),
+            ["check", "fix", "text", "verdict", "why"],
+            "{finding:#}"
+        );
+        let verdict = finding["verdict"].as_str().unwrap();
+        assert!(
+            ["ok", "note", "warning", "problem"].contains(&verdict),
+            "{finding:#}"
+        );
         let words = finding["text"].as_str().unwrap();
         assert!(
             text.stdout.contains(finding["check"].as_str().unwrap()),
@@ -101,6 +118,13 @@ async fn doctor(rig: &Rig, host: &str) -> (Ran, Value) {
         }
     }
     (text, all)
+}
+
+/// Names the entries of an object, sorted.
+fn keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
 }
 
 /// Gives the first finding of a check with a verdict.
