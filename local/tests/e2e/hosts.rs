@@ -139,8 +139,10 @@ async fn where_forwarding_is_forbidden_the_bridge_is_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_session_at_a_time_is_enough() {
-    let rig = two_visits(with_sshd(&["MaxSessions 1"]), "forwarding allowed").await;
-    assert!(remembered_way(&rig).contains("streamlocal"));
+    for sessions in ["MaxSessions 1", "MaxSessions 2"] {
+        let rig = two_visits(with_sshd(&[sessions]), "forwarding allowed").await;
+        assert!(remembered_way(&rig).contains("streamlocal"), "{sessions}");
+    }
     for forbidding in ["DisableForwarding yes", "AllowStreamLocalForwarding no"] {
         let rig = two_visits(with_sshd(&["MaxSessions 1", forbidding]), forbidding).await;
         assert!(remembered_way(&rig).contains("bridge"), "{forbidding}");
