@@ -4,7 +4,7 @@ use std::{ffi::OsString, fmt, process::ExitCode};
 
 use serde_json::json;
 
-use crate::{exit::Exit, terminal};
+use crate::{ask, exit::Exit, terminal};
 
 /// The version of what is printed as JSON: the lines of `stream-json`, results and errors.
 pub(crate) const SCHEMA: u32 = 1;
@@ -52,6 +52,14 @@ impl Failure {
     pub(crate) fn on(mut self, host: impl Into<String>) -> Self {
         self.host = Some(host.into());
         self
+    }
+
+    /// Writes it for a terminal: names and answers of others steer nothing there.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("error: {}", ask::visible(&self.message))];
+        let hint = self.hint.as_deref();
+        lines.extend(hint.map(|hint| format!("hint: {}", ask::visible(hint))));
+        lines
     }
 
     /// Writes it as JSON.
@@ -138,9 +146,8 @@ pub(crate) fn fail(failure: &Failure, json: bool) -> ExitCode {
     if json {
         terminal::line(&failure.json().to_string());
     }
-    terminal::error(&format!("error: {}", failure.message));
-    if let Some(hint) = &failure.hint {
-        terminal::error(&format!("hint: {hint}"));
+    for line in failure.lines() {
+        terminal::error(&line);
     }
     failure.exit.into()
 }
@@ -190,6 +197,18 @@ mod tests {
         assert_eq!(chain(error.as_ref()), "could not save: disk full");
         let error = anyhow::Error::new(std::io::Error::other("disk full")).context("could not save");
         assert_eq!(chain(error.as_ref()), "could not save: disk full");
+    }
+
+    #[test]
+    fn what_others_say_steers_no_terminal() {
+        let failure = Failure::new(Exit::Unreachable, "no host a\x1b]0;b\x07\n  c").hint("try \x1b[2J");
+        assert_eq!(
+            failure.lines(),
+            [
+                "error: no host a\u{fffd}]0;b\u{fffd}\n  c",
+                "hint: try \u{fffd}[2J"
+            ]
+        );
     }
 
     #[test]
