@@ -73,7 +73,12 @@ impl Breaker<'_> {
                 continue;
             };
             let probe = async {
-                while !link.states().borrow().is_live() || link.agent().hello().await.is_err() {
+                loop {
+                    // Not in one condition with the wait: a borrow held meanwhile would stop the link itself.
+                    let is_live = link.states().borrow().is_live();
+                    if is_live && link.agent().hello().await.is_ok() {
+                        return;
+                    }
                     tokio::time::sleep(AGAIN).await;
                 }
             };
