@@ -105,7 +105,10 @@ pub(crate) async fn known_host(resolved: &Resolved, options: &ConnectOptions) ->
     let listed = read_files(&files, limit).await.map_err(|(file, error)| {
         let message = format!("could not read the known hosts in {}", file.display());
         unusable(message)
-            .with_hint("let it be read again, or see UserKnownHostsFile in the OpenSSH configuration")
+            .with_hint(match options.known_hosts.as_ref() == Some(&file) {
+                true => "let it be read again, or move it away: then each host is asked about once more",
+                false => "let it be read again, or see UserKnownHostsFile in the OpenSSH configuration",
+            })
             .with_source(error)
     })?;
     let revoked = revoked::read_files(&resolved.trust.revoked, limit)
@@ -387,7 +390,8 @@ async fn remember(
         Ok(_) => Vouched::JustNow,
         Err(error) => {
             prompter.notice(&format!(
-                "could not write the accepted host key to {}: {error}",
+                "could not write the accepted host key to {}: {error}; it will be asked about again (is the disk full, or the \
+                 file or its folder of another user?)",
                 file.display()
             ));
             Vouched::Before

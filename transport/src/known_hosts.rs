@@ -300,7 +300,7 @@ pub(crate) async fn read_files(files: &[PathBuf], limit: Duration) -> Result<Lis
 }
 
 fn read_file(file: &Path, mut listed: Listed) -> io::Result<Listed> {
-    match std::fs::read(file) {
+    match disk::read_whole(file) {
         Ok(bytes) => listed.add(&String::from_utf8_lossy(&bytes), file),
         Err(error)
             if matches!(

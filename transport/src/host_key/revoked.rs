@@ -31,7 +31,7 @@ pub(crate) async fn read_files(files: &[PathBuf], limit: Duration) -> Result<Vec
     let mut keys = Vec::new();
     for file in files {
         let (shown, path) = (file.display().to_string(), file.clone());
-        let bytes = disk::within(limit, move || std::fs::read(path)).await;
+        let bytes = disk::within(limit, move || disk::read_whole(&path)).await;
         let bytes = bytes.flatten().map_err(|source| Unusable::Unreadable {
             file: shown.clone(),
             source,

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Read},
+    io,
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
@@ -11,6 +11,7 @@ use std::{
 use russh::keys::PublicKey;
 
 use super::{Entry, Marker, hosts_match, parse};
+use crate::disk;
 
 /// How long another program may hold the file.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,12 +47,23 @@ pub(crate) struct Done {
 /// # Errors
 /// Whatever the file system says; the file is as it was then.
 pub(crate) fn change(file: &Path, change: &Change<'_>) -> io::Result<Done> {
+    change_by(file, change, |file, new| {
+        stdx::atomic_write::atomic_write(file, new, 0o600)
+    })
+}
+
+fn change_by(
+    file: &Path,
+    change: &Change<'_>,
+    write: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
+) -> io::Result<Done> {
     if let Some(folder) = file.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     // A link is followed, so that a file that is kept elsewhere stays there.
     let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut held = lock(&file)?;
+    let is_new = !file.exists();
+    let held = lock(&file)?;
     // A pipe has no end, and a device, `/dev/null` above all, must not be replaced by a file.
     if !held.metadata()?.is_file() {
         return Err(io::Error::new(
@@ -59,11 +71,23 @@ pub(crate) fn change(file: &Path, change: &Change<'_>) -> io::Result<Done> {
             "it is no regular file",
         ));
     }
-    let mut old = Vec::new();
-    held.read_to_end(&mut old)?;
+    let replaced = replace(&held, change, |new| write(&file, new));
+    if replaced.is_err() && is_new {
+        // It was made to be locked. Whoever waits for it meanwhile looks for it again.
+        let _gone = std::fs::remove_file(&file);
+    }
+    replaced
+}
+
+fn replace(
+    held: &File,
+    change: &Change<'_>,
+    write: impl FnOnce(&[u8]) -> io::Result<()>,
+) -> io::Result<Done> {
+    let old = disk::read_limited(held)?;
     let (new, done) = changed(&old, change)?;
     if new != old {
-        stdx::atomic_write::atomic_write(&file, &new, 0o600)?;
+        write(&new)?;
     }
     Ok(done)
 }

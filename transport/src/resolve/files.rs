@@ -4,7 +4,10 @@ use std::{
     fs::File,
     io::{ErrorKind::NotFound, Read},
     net::IpAddr,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{FileTypeExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -28,29 +31,37 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Lists the hosts that the user's configuration names, in order, each once, with file and line.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] where a file exists and cannot be read. A file that does not exist names nothing.
+/// [`ErrorKind::Config`] where a file exists and cannot be read, or not within 20 s. A file that does not exist names nothing.
 pub async fn configured_aliases(options: &ResolveOptions) -> Result<Vec<Alias>, Error> {
-    let options = options.clone();
-    stdx::task::blocking(move || {
-        let own = options.home.join(".ssh/config");
-        let file = options.config_file.as_ref().unwrap_or(&own);
-        let checked = options.config_file.is_none();
+    aliases_within(options, super::openssh::DEADLINE).await
+}
+
+async fn aliases_within(options: &ResolveOptions, limit: Duration) -> Result<Vec<Alias>, Error> {
+    let own = options.home.join(".ssh/config");
+    let file = options.config_file.clone().unwrap_or(own);
+    let fail = |message: String| {
+        Error::new(
+            ErrorKind::Config,
+            Stage::Config,
+            file.display().to_string(),
+            message,
+        )
+    };
+    let (path, options) = (file.clone(), options.clone());
+    let found = disk::within(limit, move || {
         let local = Local {
             options: &options,
             runtime: Handle::current(),
         };
-        match read(file, checked) {
-            Ok(Some(text)) => Ok(aliases(&text, file, &local)),
-            Ok(None) => Ok(Vec::new()),
-            Err(message) => Err(Error::new(
-                ErrorKind::Config,
-                Stage::Config,
-                file.display().to_string(),
-                message,
-            )),
-        }
-    })
-    .await
+        let text = read(&path, options.config_file.is_none())?;
+        Ok(text.map_or_else(Vec::new, |text| aliases(&text, &path, &local)))
+    });
+    match found.await {
+        Ok(found) => found.map_err(fail),
+        Err(error) => Err(fail("the OpenSSH configuration could not be read".to_owned())
+            .with_hint("it, or a file that it includes, may be a pipe or lie on a disk that hangs")
+            .with_source(error)),
+    }
 }
 
 /// Reads a configuration file. `None`: it does not exist, or is a folder.
@@ -75,6 +86,10 @@ pub(super) fn read(path: &Path, checked: bool) -> Result<Option<String>, String>
     }
     if metadata.is_dir() {
         return Ok(None);
+    }
+    let kind = metadata.file_type();
+    if (kind.is_char_device() || kind.is_block_device()) && !disk::is_null(&metadata) {
+        return Err(fail("it is a device".to_owned()));
     }
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1)
@@ -333,6 +348,46 @@ mod tests {
         check("\\*", "a", false);
         check("*", "", true);
         check("", "a", false);
+    }
+
+    #[tokio::test]
+    async fn a_configuration_that_hangs_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let ssh = folder.path().join(".ssh");
+        std::fs::create_dir(&ssh).unwrap();
+        let pipe = ssh.join("config.pipe");
+        let mut command = stdx::process::blocking_command("/usr/bin/mkfifo");
+        assert!(command.arg(&pipe).status().unwrap().success());
+        std::fs::write(ssh.join("config"), "Include config.pipe\nHost one\n").unwrap();
+        let options = ResolveOptions {
+            shown_as: None,
+            home: folder.path().to_owned(),
+            local_user: "me".to_owned(),
+            ssh_program: None,
+            config_file: None,
+            agent_socket: None,
+            environment: Vec::new(),
+            overrides: Vec::new(),
+        };
+        let error = aliases_within(&options, Duration::from_millis(100)).await;
+        // Whoever waits for it gets an empty file, or the runtime would wait for them at its end.
+        drop(File::options().read(true).write(true).open(&pipe).unwrap());
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(
+            error.to_string().contains(&*ssh.join("config").to_string_lossy()),
+            "{error}"
+        );
+        assert!(error.hint().is_some());
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("within 0.1 s"), "{cause}");
+    }
+
+    #[tokio::test]
+    async fn a_device_is_no_configuration() {
+        let read = |path: &str| read(Path::new(path), false);
+        assert_eq!(read("/dev/null"), Ok(Some(String::new())));
+        assert_eq!(read("/dev/zero"), Err("/dev/zero: it is a device".to_owned()));
     }
 
     #[test]

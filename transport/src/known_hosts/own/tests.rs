@@ -98,3 +98,24 @@ async fn two_writers_lose_nothing() {
     tasks.join_all().await;
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 80);
 }
+
+#[test]
+fn a_full_disk_leaves_what_was_there_and_makes_no_empty_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("known_hosts");
+    let key = [key(A)];
+    let wanted = Change {
+        listed_as: "box",
+        add: &key,
+        others: Others::Stay,
+    };
+    let full = |_: &Path, _: &[u8]| Err(io::ErrorKind::StorageFull.into());
+    for there in [None, Some(""), Some("# mine\n")] {
+        if let Some(text) = there {
+            std::fs::write(&file, text).unwrap();
+        }
+        let error = change_by(&file, &wanted, full).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(std::fs::read_to_string(&file).ok().as_deref(), there);
+    }
+}
