@@ -216,6 +216,14 @@ impl Error {
         self
     }
 
+    /// Says how long was waited in all, where several waits came to nothing.
+    pub(crate) fn of_all(mut self, waited: std::time::Duration) -> Self {
+        if let ErrorKind::Remote(RemoteError::TimedOut { limit, .. }) = &mut self.0.kind {
+            *limit = waited;
+        }
+        self
+    }
+
     /// Says where on the way it happened.
     #[must_use]
     pub fn stage(&self) -> Stage {
@@ -360,6 +368,9 @@ fn hint(stage: Stage, kind: &ErrorKind) -> Option<String> {
         ErrorKind::Storage(error) => storage_hint(error),
         ErrorKind::NoHashTool => "install coreutils or openssl on the host",
         ErrorKind::NoCommonProtocol { .. } => "use the same version on both sides: `reasonix remote upgrade`",
+        ErrorKind::Remote(RemoteError::Flooded { .. }) => {
+            "does a start-up file of the login shell print without end? try `ssh HOST true`"
+        }
         ErrorKind::Remote(RemoteError::NoInput) => {
             "does a start-up file of the login shell read standard input?"
         }

@@ -35,7 +35,8 @@ const KEEP: usize = 1024 * 1024;
 /// # Errors
 /// [`Stage::Probe`]: the command was not carried out, the login shell does not run commands, or the answer is cut.
 pub async fn probe(remote: &dyn Remote, ask: &Ask<'_>) -> Result<Probe, Error> {
-    let failed = match once(remote, ask, Carriage::Input).await {
+    let begun = stdx::clock::monotonic();
+    let failed = match once(remote, ask, (Carriage::Input, DEADLINE)).await {
         Ok(probe) => return Ok(probe),
         Err(error) => error,
     };
@@ -47,19 +48,27 @@ pub async fn probe(remote: &dyn Remote, ask: &Ask<'_>) -> Result<Probe, Error> {
         return Err(failed);
     }
     tracing::info!(error = %failed, "the script did not arrive; it goes into the command line now");
-    match once(remote, ask, Carriage::CommandLine).await {
+    match once(remote, ask, (Carriage::CommandLine, after(begun.elapsed()))).await {
         Err(error) if matches!(error.kind(), ErrorKind::NoShell(_)) => Err(failed),
+        Err(error) => Err(error.of_all(DEADLINE.total)),
         result => result,
     }
 }
 
-/// Says whether a command ran, or may have run, that was given no input.
+/// Gives what is left for the second way. There is no third that a shorter wait could leave time for.
+fn after(waited: Duration) -> Deadline {
+    Deadline::total(DEADLINE.total.saturating_sub(waited))
+}
+
+/// Says whether a command ran, or may have run, that was given no input. One that spoke until the time was over did not
+/// wait for it.
 fn is_silence(error: &Error) -> bool {
     let kind = error.kind();
-    matches!(
-        kind,
-        ErrorKind::Remote(RemoteError::TimedOut { .. } | RemoteError::NoInput)
-    )
+    match kind {
+        ErrorKind::Remote(RemoteError::TimedOut { limit, .. }) => *limit < DEADLINE.total,
+        ErrorKind::Remote(RemoteError::NoInput) => true,
+        _ => false,
+    }
 }
 
 /// Says whether an SFTP server may have been run in place of the command: it says so, or takes the script for a broken
@@ -76,7 +85,8 @@ fn speaks_of_sftp(said: &str) -> bool {
     said.contains("sftp")
 }
 
-async fn once(remote: &dyn Remote, ask: &Ask<'_>, carriage: Carriage) -> Result<Probe, Error> {
+async fn once(remote: &dyn Remote, ask: &Ask<'_>, way: (Carriage, Deadline)) -> Result<Probe, Error> {
+    let (carriage, deadline) = way;
     let fence = Fence::random();
     let call = Script::new(&fence)
         .text("rx_home", ask.home.unwrap_or_default())
@@ -89,11 +99,7 @@ async fn once(remote: &dyn Remote, ask: &Ask<'_>, carriage: Carriage) -> Result<
         command: &call.command,
         stdin: Box::new(call.stdin.as_slice()),
         keep: KEEP,
-        deadline: match carriage {
-            Carriage::Input => DEADLINE,
-            // There is no third way that a shorter wait could leave time for.
-            Carriage::CommandLine => Deadline::total(DEADLINE.total),
-        },
+        deadline,
     };
     let fail = |kind| Error::new(Stage::Probe, remote.host(), kind);
     let (sent, begun) = (stdx::clock::unix_millis(), stdx::clock::monotonic());

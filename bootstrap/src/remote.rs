@@ -155,6 +155,12 @@ pub enum RemoteError {
     /// The command ran, but what was written to it did not arrive.
     #[error("the input of commands does not arrive there")]
     NoInput,
+    /// The command printed without end, so that nobody waits for its answer.
+    #[error("the host printed more than {} MiB before the first answer", .limit >> 20)]
+    Flooded {
+        /// The limit that was reached, in bytes.
+        limit: u64,
+    },
     /// Nothing moved, or the command did not end.
     #[error("no answer within {} s", .limit.as_secs())]
     TimedOut {

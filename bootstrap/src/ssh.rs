@@ -17,6 +17,9 @@ const BUFFER: usize = 32 * 1024;
 /// Longest pause before a session is asked for once more. With those before it, longer than a channel takes to close.
 const CLOSING: Duration = Duration::from_secs(3);
 
+/// The most that a command may print, in bytes: start-up files print megabytes, answers are a few KiB.
+const FLOOD: u64 = 16 << 20;
+
 /// Runs each command on an exec channel of its own, and writes files over SFTP.
 #[derive(Debug, Clone)]
 pub struct SshRemote {
@@ -177,13 +180,23 @@ async fn run(
         // Likewise: a channel that closed already needs no end of input.
         drop(stdin.shutdown().await);
     };
+    let printed = AtomicU64::new(0);
     let read = async {
-        tokio::join!(
-            keep(&mut stdout, &said[0], moved),
-            keep(&mut stderr, &said[1], moved)
+        let flooded = || RemoteError::Flooded { limit: FLOOD };
+        tokio::try_join!(
+            async {
+                keep(&mut stdout, &said[0], [moved, &printed])
+                    .await
+                    .ok_or_else(flooded)
+            },
+            async {
+                keep(&mut stderr, &said[1], [moved, &printed])
+                    .await
+                    .ok_or_else(flooded)
+            },
         )
     };
-    alongside(feed, read).await;
+    alongside(feed, read).await?;
     let status = match waiter.wait().await {
         Ok(ExitStatus::Code(code)) => Status::Exited(code),
         Ok(ExitStatus::Signal { name, .. }) => Status::Signaled(name),
@@ -206,13 +219,18 @@ async fn alongside<T>(side: impl Future<Output = ()>, main: impl Future<Output =
     }
 }
 
-/// Reads to the end. A read error is an end: the wait for the status tells why.
-async fn keep(from: &mut (impl AsyncRead + Unpin), said: &Said, moved: &AtomicU64) {
+/// Reads to the end. A read error is an end: the wait for the status tells why. `None`: there is too much.
+async fn keep(from: &mut (impl AsyncRead + Unpin), said: &Said, counts: [&AtomicU64; 2]) -> Option<()> {
+    let [moved, printed] = counts;
     let mut buffer = vec![0; BUFFER];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         said.push(buffer.get(..count).unwrap_or_default());
         moved.fetch_add(count as u64, Ordering::Relaxed);
+        if printed.fetch_add(count as u64, Ordering::Relaxed) > FLOOD {
+            return None;
+        }
     }
+    Some(())
 }
 
 /// What a command said so far: all of it, or one half of the limit from the beginning and one from the end.

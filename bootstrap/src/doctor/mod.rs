@@ -11,6 +11,7 @@ use protocol::VersionRange;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use examine::read;
 pub use examine::{Examined, Git, Place, Trial, Try, examine};
+pub use home::storage;
 pub use programs::serving;
 
 use crate::{artifact::Artifact, error::ErrorKind, plan::Install, probe::Probe};
@@ -105,12 +106,33 @@ pub struct Facts<'a> {
     pub protocol: VersionRange,
 }
 
+/// Makes one line of what a host said, such as a path: a line break in it could pass for another finding. Control
+/// characters are written as in source code.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    text.chars()
+        .fold(String::with_capacity(text.len()), |mut line, c| {
+            match c {
+                c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                    line.extend(c.escape_default());
+                }
+                c => line.push(c),
+            }
+            line
+        })
+}
+
 /// Judges everything.
 #[must_use]
 pub fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let mut found = system::judge(facts);
     found.extend(home::judge(facts));
     found.extend(programs::judge(facts));
+    for finding in &mut found {
+        let more = finding.why.iter_mut().chain(&mut finding.fix);
+        more.chain([&mut finding.text])
+            .for_each(|text| *text = shown(text));
+    }
     found
 }
 

@@ -23,6 +23,7 @@ fn probe() -> Probe {
         ..Storage::default()
     });
     probe.directory = None::<Directory>;
+    probe.workspace = Some(Workspace::Ready("/h/w".into()));
     probe
 }
 
@@ -230,6 +231,13 @@ fn a_host_without_a_build_needs_an_installed_one() {
 }
 
 #[test]
+fn a_host_without_a_workspace_is_told_so() {
+    let mut probe = probe();
+    probe.workspace = None;
+    check(&probe, &examined(), &[("workspace", Grade::Note)]);
+}
+
+#[test]
 fn an_agent_that_runs_is_named() {
     let mut probe = probe();
     let mut daemon = crate::probe::Daemon {
@@ -263,4 +271,17 @@ fn bytes_are_readable() {
     ] {
         assert_eq!(bytes(count), text);
     }
+}
+
+#[test]
+fn a_path_of_a_host_is_one_line() {
+    let mut lying = probe();
+    lying.home = vec!["/h\nOk  everything\r\u{2028}".into()];
+    let found = judged(&lying, &examined(), Ok(&Artifact::new("0.1.0", vec![0; 9])));
+    let home = found.iter().find(|finding| finding.check == "home").unwrap();
+    assert!(
+        home.text.starts_with("/h\\nOk  everything\\r\\u{2028}"),
+        "{home:?}"
+    );
+    assert_eq!(shown("/a b/ä"), "/a b/ä");
 }

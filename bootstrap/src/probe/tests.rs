@@ -190,3 +190,51 @@ fn a_clock_counts_as_wrong_when_the_time_of_asking_does_not_explain_it() {
         assert_eq!(skew(host, 100_900, took), want, "{host}");
     }
 }
+
+/// A host that never answers; each time the waiting ends with the limit that `which` picks.
+struct Mute {
+    which: fn(&Deadline) -> Duration,
+    waits: std::sync::Mutex<Vec<Deadline>>,
+}
+
+impl Remote for Mute {
+    fn host(&self) -> &str {
+        "box"
+    }
+
+    fn exec<'a>(&'a self, exec: Exec<'a>) -> crate::BoxFuture<'a, Result<Output, RemoteError>> {
+        self.waits.lock().unwrap().push(exec.deadline);
+        let limit = (self.which)(&exec.deadline);
+        Box::pin(async move {
+            Err(RemoteError::TimedOut {
+                limit,
+                stderr: Vec::new(),
+            })
+        })
+    }
+}
+
+#[tokio::test]
+async fn the_first_question_has_one_minute_in_all() {
+    let ask = Ask {
+        workspace: None,
+        home: None,
+        write: Write::Forbidden,
+    };
+    // Silence may mean that no input arrives; who speaks until the time is over is not asked once more.
+    let idle = |deadline: &Deadline| deadline.idle;
+    let total = |deadline: &Deadline| deadline.total;
+    for (which, times) in [(idle as fn(&Deadline) -> Duration, 2), (total, 1)] {
+        let mute = Mute {
+            which,
+            waits: std::sync::Mutex::default(),
+        };
+        let error = probe(&mute, &ask).await.unwrap_err();
+        assert_eq!(error.to_string(), "probe on box: no answer within 60 s");
+        let waits = mute.waits.into_inner().unwrap();
+        assert_eq!(waits.len(), times, "{waits:?}");
+        assert!(waits.iter().all(|wait| wait.total <= DEADLINE.total), "{waits:?}");
+    }
+    let left = after(Duration::from_secs(15));
+    assert_eq!(left, Deadline::total(Duration::from_secs(45)));
+}

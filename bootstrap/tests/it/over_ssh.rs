@@ -268,6 +268,25 @@ fn run<'a>(command: &'a str, input: &'a [u8], idle: Duration) -> Exec<'a> {
     }
 }
 
+/// A start-up file in a loop: nobody waits until the time is over, and nothing is asked once more.
+#[tokio::test]
+async fn a_host_that_prints_without_end_is_told_so() {
+    let link = Link::sshd("/bin/sh", "/usr/bin/yes", &[]).await;
+    let wanted = wanted(&link.host, &program(20_000));
+    let error = ensure(&link.remote, &wanted, &bootstrap::Silent)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Remote(RemoteError::Flooded { .. })),
+        "{error:?}"
+    );
+    let words = "probe on testhost: the host printed more than 16 MiB before the first answer";
+    assert_eq!(error.to_string(), words);
+    assert!(error.hint().unwrap().contains("without end"));
+    // The one session that is allowed is free again, and what else runs on the connection goes on.
+    assert!(!link.connection.is_closed());
+}
+
 #[tokio::test]
 async fn a_command_says_how_it_ended() {
     let link = Link::embedded().await;
