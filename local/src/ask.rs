@@ -23,6 +23,10 @@ impl Prompter for Unattended {
     fn notice(&self, text: &str) {
         terminal::error(&visible(text));
     }
+
+    fn banner(&self, host: &str, text: &str) {
+        terminal::error(&said_by(host, text));
+    }
 }
 
 /// Passes questions to whoever answers now: the terminal until the screen is there, the screen from then on.
@@ -62,6 +66,10 @@ impl Prompter for Handover {
 
     fn notice(&self, text: &str) {
         self.now().notice(text);
+    }
+
+    fn banner(&self, host: &str, text: &str) {
+        self.now().banner(host, text);
     }
 }
 
@@ -118,6 +126,10 @@ impl Prompter for AtTerminal {
 
     fn notice(&self, text: &str) {
         terminal::error(&visible(text));
+    }
+
+    fn banner(&self, host: &str, text: &str) {
+        terminal::error(&said_by(host, text));
     }
 }
 
@@ -215,6 +227,13 @@ fn given_up() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted; nothing more was changed")
 }
 
+/// Puts the host's name before each line of what it says: a line could read like one of ours.
+fn said_by(host: &str, text: &str) -> String {
+    let text = visible(text.trim_end());
+    let lines = text.split('\n').map(|line| format!("{}: {line}", visible(host)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Makes a host's text safe to show: no control character but line end and tab reaches the terminal, and nothing that
 /// shows text in another order than it has, such as a command in a question.
 pub(crate) fn visible(text: &str) -> String {
@@ -256,6 +275,14 @@ mod tests {
         assert_eq!(label(&ours), "Password of me on lab: ");
         let wrong = SecretQuestion { round: 2, ..ours };
         assert_eq!(label(&wrong), "That was wrong; again. Password of me on lab: ");
+    }
+
+    #[test]
+    fn a_banner_cannot_pass_for_a_message_of_ours() {
+        assert_eq!(
+            said_by("lab", "Welcome\r\nerror: fake\n"),
+            "lab: Welcome\u{fffd}\nlab: error: fake"
+        );
     }
 
     #[test]

@@ -98,6 +98,10 @@ impl Prompter for Stored {
     fn notice(&self, text: &str) {
         self.person.notice(text);
     }
+
+    fn banner(&self, host: &str, text: &str) {
+        self.person.banner(host, text);
+    }
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ impl client::Handler for ClientHandler {
         banner: &str,
         _session: &mut client::Session,
     ) -> Result<(), russh::Error> {
-        self.prompter.notice(banner);
+        self.prompter.banner(&self.reports.host, banner);
         Ok(())
     }
 

@@ -34,6 +34,13 @@ pub trait Prompter: Send + Sync {
     fn notice(&self, text: &str) {
         let _unread = text;
     }
+
+    /// Shows what a host says of itself, such as its banner: words that could read like ours, so that whoever prints
+    /// them says whose they are. Untrusted as well.
+    fn banner(&self, host: &str, text: &str) {
+        let _known_by_the_screen = host;
+        self.notice(text);
+    }
 }
 
 /// Answers every question with no.

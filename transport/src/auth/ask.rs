@@ -73,6 +73,10 @@ impl Asker {
         self.prompter.notice(text);
     }
 
+    pub(crate) fn banner(&self, host: &str, text: &str) {
+        self.prompter.banner(host, text);
+    }
+
     /// Waits for the host, at most one step without anybody being asked.
     pub(crate) async fn answered<T>(&self, request: impl Future<Output = T>) -> Result<T, Silent> {
         let mut request = pin!(request);

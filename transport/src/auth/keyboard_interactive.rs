@@ -49,7 +49,7 @@ pub(super) async fn try_once(
         };
         asked = true;
         if prompts.is_empty() && !instructions.is_empty() {
-            asker.notice(&instructions);
+            asker.banner(&cx.resolved.alias, &instructions);
         }
         let mut answers = Vec::new();
         for prompt in &prompts {

@@ -81,4 +81,8 @@ impl Prompter for Shown {
     fn notice(&self, text: &str) {
         self.inner.notice(text);
     }
+
+    fn banner(&self, host: &str, text: &str) {
+        self.inner.banner(host, text);
+    }
 }
