@@ -77,7 +77,8 @@ impl Call {
 
     /// Reads a whole body, within the limit.
     pub(crate) async fn collect(&self, connection: &Connection, body: Incoming) -> Result<Bytes, Error> {
-        match Limited::new(body, limits::EVENT).collect().await {
+        let body = Limited::new(body, limits::EVENT).collect();
+        match connection.while_it_lasts(&self.what, body).await? {
             Ok(collected) => Ok(collected.to_bytes()),
             Err(error) if error.is::<LengthLimitError>() => {
                 let why = format!("it is longer than {} bytes", limits::EVENT);

@@ -1,6 +1,9 @@
 //! One HTTP/2 connection over one byte stream, and its end.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -86,8 +89,30 @@ impl Connection {
         what: &str,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, Error> {
-        let sent = self.sender.clone().send_request(request).await;
+        let mut sender = self.sender.clone();
+        let sent = self.while_it_lasts(what, sender.send_request(request)).await?;
         sent.map_err(|error| self.failure(what, error))
+    }
+
+    /// Waits for a part of an exchange, for as long as the connection lasts. A request that is handed over in the very
+    /// moment in which the connection ends may stay in the queue to it, unanswered, while anybody holds a sender; so the
+    /// end of the connection is waited for as well.
+    pub(crate) async fn while_it_lasts<T>(
+        &self,
+        what: &str,
+        part: impl Future<Output = T>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            result = part => Ok(result),
+            () = self.scope.token().cancelled() => {
+                let ended = io::Error::new(io::ErrorKind::ConnectionAborted, "the connection ended");
+                Err(match self.nonsense.get() {
+                    Some(said) => Error::protocol(what, said),
+                    None => Error::connection(format!("ask the agent for {what}"), ended),
+                })
+            }
+        }
     }
 
     /// Says why this connection failed while `what` was being asked.
