@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bootstrap::{Probe, Target};
+use bootstrap::{Probe, Target, doctor::shown};
 use protocol::{Hello, hello::VERSIONS};
 use serde_json::{Value, json};
 
@@ -194,7 +194,7 @@ impl Told {
         self.steps.push(json!({"stage": name, "ms": took, "text": text}));
         if !self.json {
             let took = took.map(|took| format!("{took} ms")).unwrap_or_default();
-            terminal::line(&visible(&format!("{name:<9} {took:>8}  {text}")));
+            terminal::line(&visible(&format!("{name:<9} {took:>8}  {}", shown(text))));
         }
     }
 
