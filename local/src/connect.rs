@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use link::{AgentLink, Link, LocalLink, Patience, Prompter, Stay, Via};
+use link::{AgentLink, BridgeRefusal, Link, LocalLink, Patience, Prompter, Stay, Via};
 use remote_agent::Agent;
 use settings::Flag;
 use stdx::task::Scope;
@@ -25,6 +25,18 @@ const GRACE: Duration = Duration::from_secs(25);
 enum Start {
     IfNeeded,
     Never,
+}
+
+/// What a look for a running agent found.
+pub(crate) enum Running {
+    /// It answers.
+    Reached(Box<Connected>),
+    /// None runs.
+    Nobody,
+    /// It is there and does not answer.
+    Silent(Failure),
+    /// It went away under the look.
+    Lost(Failure),
 }
 
 /// An agent that can be asked, and what must be closed after it.
@@ -53,17 +65,26 @@ impl Connected {
 
     /// Reaches the agent that runs on a host; nothing is installed or started there. `None` when none runs.
     pub(crate) async fn to_running(invocation: &Invocation, host: &str) -> Result<Option<Self>, Failure> {
+        match Self::look_for_running(invocation, host).await? {
+            Running::Reached(connected) => Ok(Some(*connected)),
+            Running::Nobody => Ok(None),
+            Running::Silent(failure) | Running::Lost(failure) => Err(failure),
+        }
+    }
+
+    /// The same, for whoever ends the agent: one that does not answer is told apart.
+    pub(crate) async fn look_for_running(invocation: &Invocation, host: &str) -> Result<Running, Failure> {
         let connected = Self::dial_in_text(invocation, host, Start::Never).await?;
-        match connected.link.wait_live(Patience::FirstTry).await {
-            Ok(()) => Ok(Some(connected)),
-            Err(error) => {
-                connected.close().await;
-                if is_not_running(&error) {
-                    Ok(None)
-                } else {
-                    Err(error.into())
-                }
-            }
+        let Err(error) = connected.link.wait_live(Patience::FirstTry).await else {
+            return Ok(Running::Reached(Box::new(connected)));
+        };
+        connected.close().await;
+        match error.kind() {
+            _ if is_not_running(&error) => Ok(Running::Nobody),
+            link::ErrorKind::Silent(_) => Ok(Running::Silent(error.into())),
+            link::ErrorKind::Agent(client::Error::Connection { .. })
+            | link::ErrorKind::Bridge(BridgeRefusal::NoDaemon) => Ok(Running::Lost(error.into())),
+            _ => Err(error.into()),
         }
     }
 

@@ -125,7 +125,7 @@ impl HostPlan {
                 format!("no workspace is named for host {}", self.name),
             )
             .hint(format!(
-                "write {}:FOLDER, or set `workspace` of the host in config.toml",
+                "name a folder there, as in `--remote {}:~/project`, or set `workspace` of the host in config.toml",
                 self.name
             ))
         })

@@ -424,6 +424,16 @@ fn refusal(cx: &Context<'_>, remaining: &MethodSet) -> Error {
     if cx.agent_keys_offered > 2 {
         return error.with_hint(identities_hint(cx.agent_keys_offered));
     }
+    // The file is named by what was not used.
+    if let Some(command) = cx.unused.iter().find_map(|why| key_file::chmod(why)) {
+        return error.with_hint(format!("`{command}` lets the key be used"));
+    }
+    if forbidden.is_empty() && cx.offered.is_empty() && wanted.contains(&"publickey") {
+        return error.with_hint(
+            "name a key with `--identity-file` of `reasonix remote add` (IdentityFile), make one with `ssh-keygen -t \
+             ed25519` and give the host its public half with ssh-copy-id, or load one with `ssh-add`",
+        );
+    }
     if !forbidden.is_empty() {
         return error
             .with_hint("look at PreferredAuthentications and the ...Authentication lines for this host");

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use russh::{Channel, ChannelOpenFailure, client};
+use russh::{Channel, ChannelOpenFailure, client, keys::PublicKey};
 use russh_sftp::client::SftpSession;
 use stdx::task::Scope;
 use tokio::sync::oneshot;
@@ -17,6 +17,7 @@ use crate::{
     Error, ErrorKind, KeepaliveOptions, Login, Prompter, Resolved, SecretMemory, Stage, Stream,
     channel::serve,
     handler::{ClientHandler, Reports},
+    host_key::Judged,
     keepalive::{Liveness, Verdict},
     wire::Meter,
 };
@@ -209,6 +210,13 @@ impl Connection {
     #[must_use]
     pub fn host(&self) -> &str {
         &self.0.host
+    }
+
+    /// Gives the key that the host proved to own, and what the known-hosts files said of it then.
+    #[must_use]
+    pub fn host_key(&self) -> Option<(PublicKey, Judged)> {
+        let presented = self.0.reports.presented()?;
+        Some((presented.key, presented.judged))
     }
 
     /// Tells how the login went.

@@ -159,14 +159,11 @@ impl Survey {
             };
             change(&path, &wanted)
         });
-        let done = written
-            .await
-            .flatten()
-            .map_err(|error| {
-                fail(format!("could not write {}", file.display()))
-                    .with_hint("is the disk full, or the file or its folder of another user?")
-                    .with_source(error)
-            })?;
+        let done = written.await.flatten().map_err(|error| {
+            fail(format!("could not write {}", file.display()))
+                .with_hint("is the disk full, or the file or its folder of another user?")
+                .with_source(error)
+        })?;
         let after = known_host(resolved, options).await?;
         match after.judge(&key.key) {
             Verdict::Known => Ok(Accepted {

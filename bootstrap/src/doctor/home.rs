@@ -1,6 +1,7 @@
 //! Where sessions are kept: can it be written, is there room.
 
 use super::{Class, Facts, Finding, Grade, bytes};
+use crate::probe::Probe;
 
 /// Less is soon used up by sessions and logs, in bytes.
 const LITTLE: u64 = 100 * 1024 * 1024;
@@ -8,20 +9,21 @@ const LITTLE: u64 = 100 * 1024 * 1024;
 const FEW: u64 = 1000;
 
 pub(super) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
-    let mut found = vec![home(facts)];
+    let mut found = vec![storage(facts.host, facts.probe)];
     found.extend(used(facts));
     found
 }
 
-fn home(facts: &Facts<'_>) -> Finding {
-    let host = facts.host;
+/// Judges whether sessions can be kept. `host` is how the person names it, for commands.
+#[must_use]
+pub fn storage(host: &str, probe: &Probe) -> Finding {
     let problem = Grade::Problem(Class::Bootstrap);
-    let Some(folder) = facts.probe.home.first() else {
+    let Some(folder) = probe.home.first() else {
         return Finding::new("home", problem, "the account has no home, and REASONIX_HOME is not set there")
             .why("sessions are kept in REASONIX_HOME, else in ~/.reasonix")
             .fix("set REASONIX_HOME in a file that every shell of the account reads, such as ~/.zshenv or ~/.bashrc");
     };
-    let Some(storage) = &facts.probe.storage else {
+    let Some(storage) = &probe.storage else {
         return Finding::new("home", Grade::Ok, folder.clone());
     };
     let why = "sessions are written there: no turn can run";
@@ -36,7 +38,7 @@ fn home(facts: &Facts<'_>) -> Finding {
     }
     let takes = format!(
         "ssh {host} 'du -xk {} | sort -n | tail -20' shows what takes the space, {other}",
-        facts.probe.system.home
+        probe.system.home
     );
     let left = storage.quota.map(|quota| quota.limit.saturating_sub(quota.used));
     let free = match (storage.free, left) {

@@ -11,6 +11,7 @@ use protocol::VersionRange;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use examine::read;
 pub use examine::{Examined, Git, Place, Trial, Try, examine};
+pub use home::storage;
 pub use programs::serving;
 
 use crate::{artifact::Artifact, error::ErrorKind, plan::Install, probe::Probe};

@@ -20,7 +20,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     found.push(sandbox(facts));
     found.push(after_logout(facts));
     found.extend(proxies(facts));
-    found.extend(workspace(facts));
+    found.push(workspace(facts));
     found
 }
 
@@ -188,21 +188,27 @@ fn proxies(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-fn workspace(facts: &Facts<'_>) -> Option<Finding> {
-    let workspace = facts.probe.workspace.as_ref()?;
+fn workspace(facts: &Facts<'_>) -> Finding {
+    let Some(workspace) = &facts.probe.workspace else {
+        return Finding::new("workspace", Grade::Note, "no workspace is named")
+            .why("a new session needs a folder to work in")
+            .fix(format!(
+                "name one each time, as in `reasonix --remote {}:~/project`, or set `workspace` of the host in \
+                 config.toml",
+                facts.host
+            ));
+    };
     let Workspace::Ready(path) = workspace else {
         let fix = match workspace {
             Workspace::Missing(path) => format!("ssh {} mkdir -p {}", facts.host, quoted(path)),
             _ => format!("name another one: reasonix --remote {}:FOLDER", facts.host),
         };
         let finding = Finding::new("workspace", Grade::Problem(Class::Usage), workspace.to_string());
-        return Some(
-            finding
-                .why("a session works in a folder that is there and may be entered")
-                .fix(fix),
-        );
+        return finding
+            .why("a session works in a folder that is there and may be entered")
+            .fix(fix);
     };
-    let finding = match facts.examined.and_then(|examined| examined.git.as_ref()) {
+    match facts.examined.and_then(|examined| examined.git.as_ref()) {
         Some(Git::Tree) => Finding::new("workspace", Grade::Ok, format!("{path}, under git")),
         Some(Git::Refused(said)) => {
             Finding::new("workspace", Grade::Warning, format!("{path}; git says: {said}"))
@@ -217,8 +223,7 @@ fn workspace(facts: &Facts<'_>) -> Option<Finding> {
             .why("the model sees no history and no diff"),
         Some(Git::NoTree) => Finding::new("workspace", Grade::Ok, format!("{path}, not under git")),
         None => Finding::new("workspace", Grade::Ok, path.clone()),
-    };
-    Some(finding)
+    }
 }
 
 /// Writes a path for two shells: ours takes off the double quotes, the host's the single ones.

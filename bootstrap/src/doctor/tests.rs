@@ -23,6 +23,7 @@ fn probe() -> Probe {
         ..Storage::default()
     });
     probe.directory = None::<Directory>;
+    probe.workspace = Some(Workspace::Ready("/h/w".into()));
     probe
 }
 
@@ -227,6 +228,13 @@ fn a_host_without_a_build_needs_an_installed_one() {
             .iter()
             .any(|finding| finding.text.contains("no build exists for FreeBSD on amd64"))
     );
+}
+
+#[test]
+fn a_host_without_a_workspace_is_told_so() {
+    let mut probe = probe();
+    probe.workspace = None;
+    check(&probe, &examined(), &[("workspace", Grade::Note)]);
 }
 
 #[test]

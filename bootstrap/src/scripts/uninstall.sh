@@ -28,7 +28,7 @@ runs() {
 " in *" $1
 "*) ;; *) return 1 ;; esac
     rx_n=$((rx_n + 1))
-    if [ "$rx_remove" != 1 ] || [ "$rx_n" -gt 5 ]; then return 0; fi
+    if [ "$rx_n" -gt 5 ]; then return 0; fi
     sleep 1
   done
 }
@@ -41,7 +41,8 @@ programs() {
   if [ "$(owner_of "$1/.")" != "$rx_uid" ]; then keep "$1" 'belongs to another user'; return; fi
   for rx_x in "$1"/reasonix-*-* "$1"/.part-*-* "$1"/.new-*-* "$1"/.lock-* "$1"/.try-*; do
     if [ ! -f "$rx_x" ]; then continue; fi
-    if runs "$rx_x"; then keep "$rx_x" 'runs'; continue; fi
+    # A list is for the question before the agent is stopped.
+    if [ "$rx_remove" = 1 ] && runs "$rx_x"; then keep "$rx_x" 'runs'; continue; fi
     item programs "$rx_x"
   done
   empty "$1"

@@ -19,10 +19,11 @@ use crate::{
 pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exit, Failure> {
     let (workspace, project) = match &args.place.remote {
         Some(host) => {
-            screen::check(invocation)?;
             let loaded = invocation.settings(None, &[])?;
             let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
-            (plan.need_workspace()?, PathBuf::from("/"))
+            let workspace = plan.need_workspace()?;
+            screen::check(invocation)?;
+            (workspace, PathBuf::from("/"))
         }
         None => {
             let folder = super::run::folder(args.place.dir.clone())?;

@@ -13,6 +13,7 @@ use crate::{
     connect::Connected,
     exit::Exit,
     headless::{self, Job, Task},
+    host::{HostPlan, HostRef},
     invocation::Invocation,
     report::Failure,
     setup,
@@ -26,8 +27,11 @@ pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, 
     let text = task(args.task.clone()).await?;
     let give_up_after = duration("--give-up-after", &args.give_up_after)?;
     let folder = folder(args.place.dir.clone())?;
-    if args.place.remote.is_none() {
-        need_model(invocation, &folder)?;
+    match &args.place.remote {
+        None => need_model(invocation, &folder)?,
+        // Said before anything is dialled, let alone uploaded.
+        Some(host) if args.resume.is_none() => need_workspace(invocation, host)?,
+        Some(_) => {}
     }
     let connected = Connected::open(invocation, args.place.remote.as_deref(), &folder, Vec::new()).await?;
     let outcome = async {
@@ -62,6 +66,14 @@ fn need_model(invocation: &Invocation, folder: &std::path::Path) -> Result<(), F
     if setup::is_needed(invocation, &loaded)? {
         return Err(setup::unconfigured());
     }
+    Ok(())
+}
+
+/// Makes sure that a new session on a host has a workspace.
+fn need_workspace(invocation: &Invocation, host: &str) -> Result<(), Failure> {
+    // Read quietly: opening the agent says what there is to say.
+    let loaded = settings::load(&invocation.sources(None, &[]))?;
+    HostPlan::new(&HostRef::parse(host)?, &loaded)?.need_workspace()?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 
 use std::{fs, path::PathBuf, process::Stdio};
 
+use rustix::process::Signal;
 use scripted_model::Scenario;
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, process::Child};
@@ -10,7 +11,7 @@ use transport::testing::{KeyKind, KeyPair};
 
 use crate::{
     local_rig::only_line,
-    rig::{HostOptions, Ran, Rig, edit},
+    rig::{HostOptions, Ran, Rig, edit, send_signal},
 };
 
 /// The account of these hosts.
@@ -232,6 +233,10 @@ async fn a_full_disk_is_named_with_what_is_missing() {
     assert_eq!(ran.code, Some(5), "{ran:#?}");
     assert_eq!(problems(&all), ["home", "folder"], "{all:#}");
     assert!(ran.stdout.contains("more than there is"), "{}", ran.stdout);
+    let test = rig.run(&["remote", "test", "box:/home/me/work"]).await;
+    assert_eq!(test.code, ran.code, "{test:#?}");
+    let text = finding(&all, "home", "problem")["text"].as_str().unwrap();
+    assert!(test.stderr.contains(text), "{text}: {test:#?}");
     assert_eq!(disks.home(), ["fill", "work"], "nothing stays");
 }
 
@@ -327,4 +332,49 @@ async fn a_running_agent_and_the_model_behind_it_are_looked_at() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     let fix = finding(&all, "workspace", "problem")["fix"].as_str().unwrap();
     assert_eq!(fix, format!("ssh box mkdir -p {}", missing.display()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_another_key_is_not_called_the_expected_one() {
+    let rig = Rig::new(Scenario::new(), HostOptions::default()).await;
+    let name = format!("[127.0.0.1]:{}", rig.proxy.address().port());
+    let theirs = rig.laptop().join(".ssh/known_hosts");
+    fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+    let old = KeyPair::generate(KeyKind::Ed25519).unwrap().public();
+    fs::write(&theirs, format!("{name} {old}\n")).unwrap();
+    let (_, all) = doctor(&rig, "box").await;
+    let good = finding(&all, "host key", "ok")["text"].as_str().unwrap();
+    let theirs = theirs.to_str().unwrap();
+    assert!(
+        good.contains(rig.known_hosts().to_str().unwrap()) && !good.contains(theirs),
+        "{good}"
+    );
+    let stale = finding(&all, "host key", "note");
+    assert_eq!(stale["fix"], format!("ssh-keygen -R '{name}' -f '{theirs}'"));
+    assert!(stale["text"].as_str().unwrap().contains(theirs), "{stale}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_hangs_is_named_with_what_ends_it() {
+    let rig = Rig::new(Scenario::new().say("Hello."), HostOptions::installed()).await;
+    let ran = rig.run(&["run", "--remote", "box", "go"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let pid = rig.daemon_pid().unwrap();
+    send_signal(pid, Signal::STOP);
+    let (args, stop) = (["remote", "doctor", "box", "--json"], ["remote", "stop", "box"]);
+    let (ran, stop) = tokio::join!(rig.run(&args), rig.run(&stop));
+    let command = format!("ssh box kill -KILL {pid}");
+    let all = only_line(&ran);
+    assert_eq!((ran.code, problems(&all)), (Some(5), vec!["socket"]), "{all:#}");
+    let socket = finding(&all, "socket", "problem");
+    assert!(
+        socket["text"].as_str().unwrap().contains(&pid.to_string()),
+        "{socket}"
+    );
+    assert!(socket["fix"].as_str().unwrap().contains(&command), "{socket}");
+    assert_eq!(stop.code, Some(3), "{stop:#?}");
+    assert!(stop.stderr.contains(&command), "{stop:#?}");
+    send_signal(pid, Signal::KILL);
+    let gone = rig.run(&["remote", "stop", "box"]).await;
+    assert_eq!(gone.code, Some(0), "{gone:#?}");
 }

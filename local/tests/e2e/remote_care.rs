@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::{
     local_rig::only_line,
     rig::{HostOptions, Rig, eventually},
+    trust::at_terminal,
 };
 
 /// Lists what lies below a folder.
@@ -247,4 +248,61 @@ async fn hosts_are_taken_over_from_the_openssh_configuration_by_name() {
         .map(|host| host["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["box", "lab", "inner", "bastion"], "{listed:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_without_a_workspace_is_told_before_anything_is_dialled() {
+    let rig = Rig::new(Scenario::new(), HostOptions::default()).await;
+    let place = format!("127.0.0.1:{}", rig.proxy.address().port());
+    for args in [vec!["run", "--remote", &place, "go"], vec!["--remote", &place]] {
+        let ran = rig.run(&args).await;
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        for part in ["no workspace is named", ":~/project"] {
+            assert!(ran.stderr.contains(part), "{part}: {ran:#?}");
+        }
+    }
+    assert_eq!(rig.proxy.connections(), 0, "nothing was dialled");
+    let add = ["remote", "add", "lab", &place];
+    let added = rig.run(&add).await;
+    assert_eq!(added.code, Some(0), "{added:#?}");
+    for part in ["no workspace is set", "--remote lab:~/project"] {
+        assert!(added.stdout.contains(part), "{part}: {added:#?}");
+    }
+    let again = rig.run(&add).await;
+    assert_eq!(again.code, Some(2), "{again:#?}");
+    assert!(again.stderr.contains("hint: choose another name"), "{again:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_stops_at_the_same_time_all_find_it_stopped() {
+    let rig = Rig::new(Scenario::new().say("Hello."), HostOptions::installed()).await;
+    let ran = rig.run(&["run", "--remote", "box", "go"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let stop = ["remote", "stop", "box"];
+    let all = tokio::join!(rig.run(&stop), rig.run(&stop), rig.run(&stop));
+    for ran in [all.0, all.1, all.2] {
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+    }
+    assert!(rig.daemon_pid().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_agent_runs_on_when_the_person_keeps_it() {
+    let rig = Rig::new(Scenario::new().say("Hello."), HostOptions::installed()).await;
+    let ran = rig.run(&["run", "--remote", "box", "go"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let pid = rig.daemon_pid();
+    let uninstall = ["remote", "uninstall", "box"];
+    let no = at_terminal(&rig, &uninstall, "n\n").await;
+    assert!(
+        no.code == Some(0) && no.stdout.contains("nothing was removed"),
+        "{no:#?}"
+    );
+    assert!(pid.is_some() && rig.daemon_pid() == pid, "{no:#?}");
+    let yes = at_terminal(&rig, &uninstall, "y\nn\n").await;
+    assert!(
+        yes.code == Some(0) && yes.stdout.contains("sessions and configuration stay"),
+        "{yes:#?}"
+    );
+    assert!(rig.daemon_pid().is_none());
 }

@@ -185,6 +185,7 @@ async fn test_finds_the_agent_and_how_its_socket_is_reached() {
                 "model",
                 "agent",
                 "socket",
+                "home",
                 "workspace"
             ]
         );

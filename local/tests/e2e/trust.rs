@@ -384,6 +384,7 @@ async fn a_person_accepts_a_key_and_is_told_how_to_clean_up_the_old_line() {
 
     let no = at_terminal(&rig, &["remote", "trust", "box"], "n\n").await;
     assert_eq!(no.code, Some(4), "{no:?}");
+    assert!(no.stdout.contains("nothing was written"), "{no:?}");
     assert!(!rig.known_hosts().exists());
     let yes = at_terminal(&rig, &["remote", "trust", "box"], "y\n").await;
     assert_eq!(yes.code, Some(0), "{yes:?}");

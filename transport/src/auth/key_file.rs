@@ -163,8 +163,20 @@ fn unfit(path: &Path, public: Option<&PublicKey>) -> Option<String> {
     let metadata = std::fs::metadata(path).ok()?;
     let mode = metadata.mode() & 0o777;
     let own = metadata.uid() == rustix::process::getuid().as_raw();
-    (own && mode & 0o077 != 0)
-        .then(|| format!("its permissions 0{mode:o} are too open and it is ignored: chmod 600 it"))
+    (own && mode & 0o077 != 0).then(|| {
+        format!(
+            "its permissions 0{mode:o} are too open and it is ignored: {CHMOD}{}",
+            path.display()
+        )
+    })
+}
+
+/// Begins the command that makes a key file private.
+const CHMOD: &str = "chmod 600 ";
+
+/// Finds the command in what was said of a key file, written as `FILE (WHY)`.
+pub(super) fn chmod(said: &str) -> Option<&str> {
+    said.find(CHMOD).map(|at| said[at..].trim_end_matches(')'))
 }
 
 /// Old PEM files with ciphers (or kinds of keys in them) that the SSH library does not decrypt.

@@ -1,5 +1,7 @@
 //! Logging in: keys from files and from an agent, passwords, questions, several steps.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use transport::{
     ErrorKind, SecretKind,
     testing::{
@@ -339,10 +341,18 @@ async fn a_refused_login_names_what_was_offered() {
     }
     resolved.identity.files = vec![client.path("missing")];
     resolved.identity.agent = None;
-    let error = client.connect(&resolved).await.unwrap_err().to_string();
+    let error = client.connect(&resolved).await.unwrap_err();
     for piece in ["nothing was offered", "no key agent", "/missing"] {
-        assert!(error.contains(piece), "{piece} in {error}");
+        assert!(error.to_string().contains(piece), "{piece} in {error}");
     }
+    for piece in ["--identity-file", "ssh-keygen", "ssh-add"] {
+        assert!(error.hint().unwrap().contains(piece), "{piece} in {error:?}");
+    }
+    std::fs::set_permissions(client.path("id"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    resolved.identity.files = vec![client.path("id")];
+    let error = client.connect(&resolved).await.unwrap_err();
+    let command = format!("`chmod 600 {}`", client.path("id").display());
+    assert!(error.hint().unwrap().contains(&command), "{error:?}");
 }
 
 #[tokio::test]

@@ -89,11 +89,25 @@ pub(super) fn write(invocation: &Invocation, host: &NewHost) -> Result<Exit, Fai
          `reasonix remote key {} NAME`",
         host.name
     ));
+    let folder = if host.workspace.is_none() {
+        terminal::line(&no_workspace(&host.name));
+        ":~/project"
+    } else {
+        ""
+    };
     terminal::line(&format!(
-        "try it: reasonix run --remote {} \"say hello\"",
+        "try it: reasonix run --remote {}{folder} \"say hello\"",
         host.name
     ));
     Ok(Exit::Success)
+}
+
+/// Says that a host has no workspace yet, and how it gets one.
+pub(super) fn no_workspace(host: &str) -> String {
+    format!(
+        "no workspace is set: name it each time, as in `--remote {host}:~/project`, or set `workspace` in the host's \
+         [[remote.hosts]] block"
+    )
 }
 
 /// Gives the configuration's word.

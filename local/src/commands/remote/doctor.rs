@@ -7,7 +7,11 @@ use bootstrap::{
 use protocol::hello::VERSIONS;
 use serde_json::{Value, json};
 use settings::{Loaded, schema::Install};
-use transport::{CaptureLimits, Connection, Resolved, known_hosts};
+use transport::{
+    CaptureLimits, Connection, Resolved,
+    host_key::Verdict,
+    known_hosts::{self, Entry, Marker},
+};
 
 use super::look::{self, Model, Way};
 use crate::{
@@ -86,7 +90,7 @@ impl Visit<'_> {
             self.ok("connect", "the port answers".to_owned());
         }
         if stage == Some("log in") {
-            self.host_key(resolved).await;
+            self.host_key(resolved, None).await;
         }
     }
 
@@ -96,7 +100,7 @@ impl Visit<'_> {
             "connect",
             format!("the port answers ({} ms)", took.connect.as_millis()),
         );
-        self.host_key(resolved).await;
+        self.host_key(resolved, Some(connection)).await;
         let key = login.key.as_deref().and_then(|key| key.split(' ').next());
         let key = key
             .map(|kind| format!(" with a key of kind {kind}"))
@@ -120,14 +124,48 @@ impl Visit<'_> {
         self.told.add(finding);
     }
 
-    async fn host_key(&mut self, resolved: &Resolved) {
+    /// Tells which lines list the key that the host has, and which list another of its kind. Where the login failed, the
+    /// key was accepted and is not known here.
+    async fn host_key(&mut self, resolved: &Resolved, connection: Option<&Connection>) {
+        let Some((key, judged)) = connection.and_then(Connection::host_key) else {
+            return self.ok("host key", "it is the expected one".to_owned());
+        };
         let listed = listed(resolved, self.invocation, self.loaded).await;
-        let text = if listed.is_empty() {
-            "it was trusted just now".to_owned()
-        } else {
-            format!("it is the expected one, {}", listed.join("; "))
+        let is_it = |entry: &&Entry| entry.marker == Marker::Plain && entry.key.key_data() == key.key_data();
+        let good: Vec<&Entry> = listed.iter().map(|(_, entry)| entry).filter(is_it).collect();
+        let places: Vec<String> = good.iter().map(|entry| place(entry)).collect();
+        let text = match &judged.verdict {
+            Verdict::Certified(line) => format!(
+                "it is certified by the authority in {} line {}",
+                line.file.display(),
+                line.line
+            ),
+            _ if places.is_empty() => "it was trusted just now".to_owned(),
+            _ => format!("it is the expected one, {}", places.join("; ")),
         };
         self.ok("host key", text);
+        let is_stale = |(name, entry): &&(String, Entry)| {
+            entry.marker == Marker::Plain
+                && entry.names_exactly(name)
+                && entry.key.algorithm() == key.algorithm()
+                && entry.key.key_data() != key.key_data()
+        };
+        for (name, entry) in listed.iter().filter(is_stale) {
+            let text = format!("another key is listed for {name} too, {}", place(entry));
+            let file = quoted(&entry.file.display().to_string());
+            // The command removes every line of the name.
+            let fix = if good.iter().any(|good| good.file == entry.file) {
+                format!("sed -i {}d {file}", entry.line)
+            } else {
+                format!("ssh-keygen -R {} -f {file}", quoted(name))
+            };
+            let finding = Finding::new("host key", Grade::Note, text);
+            self.told.add(
+                finding
+                    .why("the host does not have it: a line of before")
+                    .fix(fix),
+            );
+        }
     }
 
     /// Looks at the host itself.
@@ -168,7 +206,7 @@ impl Visit<'_> {
         }
         let serving = doctor::serving(&probe, VERSIONS);
         if let Some(hello) = look::agent(&probe) {
-            match look::reach(connection, &hello).await {
+            match look::reach(dialed, &hello).await {
                 Ok(Way::Direct) => self.ok("socket", "the agent's socket is reached directly".to_owned()),
                 Ok(Way::Bridge) => self.ok(
                     "socket",
@@ -271,8 +309,21 @@ fn failed(failure: &Failure, host: &str) -> Finding {
     }
 }
 
-/// Names the lines that list a host.
-async fn listed(resolved: &Resolved, invocation: &Invocation, loaded: &Loaded) -> Vec<String> {
+fn place(entry: &Entry) -> String {
+    format!(
+        "{} in {} line {}",
+        entry.key.algorithm(),
+        entry.file.display(),
+        entry.line
+    )
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Gives the lines that list a host, each with the name that it is listed by.
+async fn listed(resolved: &Resolved, invocation: &Invocation, loaded: &Loaded) -> Vec<(String, Entry)> {
     let endpoint = &resolved.endpoint;
     let names = match &resolved.trust.key_alias {
         Some(alias) => vec![alias.to_ascii_lowercase()],
@@ -289,18 +340,11 @@ async fn listed(resolved: &Resolved, invocation: &Invocation, loaded: &Loaded) -
             // What could not be read was told by the connection.
             let text = std::fs::read(&file).unwrap_or_default();
             let entries = known_hosts::parse(&String::from_utf8_lossy(&text), &file);
-            let ours = entries.into_iter().filter(|entry| {
-                names
+            lines.extend(entries.into_iter().filter_map(|entry| {
+                let name = names
                     .iter()
-                    .any(|name| known_hosts::hosts_match(&entry.hosts, name))
-            });
-            lines.extend(ours.map(|entry| {
-                format!(
-                    "{} in {} line {}",
-                    entry.key.algorithm(),
-                    entry.file.display(),
-                    entry.line
-                )
+                    .find(|name| known_hosts::hosts_match(&entry.hosts, name))?;
+                Some((name.clone(), entry))
             }));
         }
         lines
@@ -394,14 +438,7 @@ impl Told {
 
     /// Sums up, and gives the exit code of the problem that stands in the way first.
     fn finish(&self, host: &str) -> Exit {
-        let exit = match doctor::first_problem(&self.findings) {
-            None => Exit::Success,
-            Some(Class::Usage) => Exit::Usage,
-            Some(Class::Unreachable) => Exit::Unreachable,
-            Some(Class::Login) => Exit::Authentication,
-            Some(Class::Bootstrap) => Exit::Bootstrap,
-            Some(Class::Model) => Exit::ModelAccess,
-        };
+        let exit = doctor::first_problem(&self.findings).map_or(Exit::Success, look::exit);
         let count = |wanted: &str| {
             self.findings
                 .iter()

@@ -94,14 +94,51 @@ async fn reach(
         let is_login = failure.stage.as_deref() == Some("log in");
         let key = if is_login { "[k]ey file, " } else { "" };
         let question = format!("What now? {key}[a]nother address, [r]etry, [w]rite it down anyway, [Q]uit");
-        match ask::line(&question).await?.to_ascii_lowercase().as_str() {
-            "k" | "key" if is_login => {
-                args.identity_file = Some(key_file(invocation).await?);
-            }
-            "a" | "address" => *target = address(name).await?,
-            "r" | "retry" => {}
-            "w" | "write" => return Ok(None),
-            _ => return Err(failure),
+        match what_now(invocation, &question, is_login).await? {
+            Step::KeyFile(Some(file)) => args.identity_file = Some(file),
+            Step::KeyFile(None) => args.identity_file = Some(key_file(invocation).await?),
+            Step::Address => *target = address(name).await?,
+            Step::Retry => {}
+            Step::Write => return Ok(None),
+            Step::Quit => return Err(failure),
+        }
+    }
+}
+
+/// What a person wants to do about a host that is not reached.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Log in with another key; the file, if it was typed at once.
+    KeyFile(Option<String>),
+    Address,
+    Retry,
+    Write,
+    Quit,
+}
+
+impl Step {
+    /// Reads an answer; `None` where it is none.
+    fn read(answer: &str, is_login: bool, is_key: impl Fn(&str) -> bool) -> Option<Self> {
+        Some(match answer.to_ascii_lowercase().as_str() {
+            "" | "q" | "quit" => Self::Quit,
+            "k" | "key" | "key file" if is_login => Self::KeyFile(None),
+            "a" | "address" => Self::Address,
+            "r" | "retry" => Self::Retry,
+            "w" | "write" => Self::Write,
+            _ if is_login && is_key(answer) => Self::KeyFile(Some(answer.to_owned())),
+            _ => return None,
+        })
+    }
+}
+
+/// Asks until the answer is one.
+async fn what_now(invocation: &Invocation, question: &str, is_login: bool) -> Result<Step, Failure> {
+    let is_key = |answer: &str| answer.contains('/') && add::check_key_file(invocation, answer).is_ok();
+    loop {
+        let answer = ask::line(question).await?;
+        match Step::read(&answer, is_login, is_key) {
+            Some(step) => return Ok(step),
+            None => terminal::error(&visible(&format!("{answer} is none of these"))),
         }
     }
 }
@@ -199,5 +236,30 @@ fn tell(failure: &Failure) {
     terminal::error(&failure.message);
     if let Some(hint) = &failure.hint {
         terminal::error(&format!("hint: {hint}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_answer_is_none_and_a_file_that_exists_is_a_key() {
+        let read = |answer: &str, is_login| Step::read(answer, is_login, |file| file == "/h/Key");
+        for (answer, is_login, step) in [
+            ("", true, Some(Step::Quit)),
+            ("Q", false, Some(Step::Quit)),
+            ("K", true, Some(Step::KeyFile(None))),
+            ("k", false, None),
+            ("/h/Key", true, Some(Step::KeyFile(Some("/h/Key".to_owned())))),
+            ("/h/Key", false, None),
+            ("/h/other", true, None),
+            ("retry", true, Some(Step::Retry)),
+            ("write", false, Some(Step::Write)),
+            ("a", false, Some(Step::Address)),
+            ("yes", true, None),
+        ] {
+            assert_eq!(read(answer, is_login), step, "{answer} {is_login}");
+        }
     }
 }

@@ -65,7 +65,10 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteImportArgs) -> Resu
             terminal::line("nothing was changed; `reasonix remote import NAME…` adds some, --all adds all");
         }
         (false, 0) => terminal::line("nothing was added"),
-        (false, _) => terminal::line("try one: reasonix remote doctor NAME"),
+        (false, _) => {
+            terminal::line(&super::add::no_workspace("NAME"));
+            terminal::line("try one: reasonix remote doctor NAME");
+        }
     }
     Ok(Exit::Success)
 }

@@ -1,11 +1,17 @@
 //! What commands that look at a host share: how it is named, how its agent is reached, what its program says of a model.
 
-use std::time::Duration;
+use std::{
+    io,
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
-use bootstrap::{End, Install, Probe, Request, Verdict};
+use bootstrap::{End, Install, Probe, Request, Verdict, doctor::Class};
+use client::{Agent, ByteStream, Connector};
 use protocol::{Hello, Identity, hello::VERSIONS};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use transport::{Connection, ErrorKind as SshKind, Resolved, Source};
+use transport::{ErrorKind as SshKind, Resolved, Source};
 
 use crate::{dial::Dialed, exit::Exit, report::Failure};
 
@@ -28,6 +34,17 @@ pub(super) fn address(resolved: &Resolved) -> String {
     )
 }
 
+/// Gives the exit code of a problem.
+pub(super) fn exit(class: Class) -> Exit {
+    match class {
+        Class::Usage => Exit::Usage,
+        Class::Unreachable => Exit::Unreachable,
+        Class::Login => Exit::Authentication,
+        Class::Bootstrap => Exit::Bootstrap,
+        Class::Model => Exit::ModelAccess,
+    }
+}
+
 /// Finds the agent that a connect would use.
 pub(super) fn agent(probe: &Probe) -> Option<Hello> {
     let request = Request {
@@ -47,16 +64,16 @@ pub(super) enum Way {
     Bridge,
 }
 
-/// Reaches the agent's socket as a link would: directly, else over the bridge.
-pub(super) async fn reach(connection: &Connection, hello: &Hello) -> Result<Way, Failure> {
-    let identity = &hello.identity;
+/// Reaches the agent as a link would: directly, else over the bridge. It has to answer.
+pub(super) async fn reach(dialed: &Dialed, hello: &Hello) -> Result<Way, Failure> {
+    let (connection, identity) = (&dialed.connection, &hello.identity);
     match connection.open_streamlocal(&identity.socket).await {
         Ok(stream) => {
-            drop(stream);
+            greet(dialed, identity, Box::new(stream)).await?;
             Ok(Way::Direct)
         }
         Err(error) if is_refusal(error.kind()) => {
-            over_bridge(connection, identity).await?;
+            over_bridge(dialed, identity).await?;
             Ok(Way::Bridge)
         }
         Err(error) => Err(error.into()),
@@ -71,38 +88,85 @@ pub(super) fn is_refusal(kind: SshKind) -> bool {
     )
 }
 
-async fn over_bridge(connection: &Connection, identity: &Identity) -> Result<(), Failure> {
+/// Asks for a hello: the kernel accepts on the socket of an agent that hangs, too.
+async fn greet(dialed: &Dialed, identity: &Identity, stream: Box<dyn ByteStream>) -> Result<(), Failure> {
+    let host = dialed.connection.host();
+    let scope = dialed.scope().child("hello");
+    let agent = Agent::new(Once(Mutex::new(Some(stream))), client::Options::default(), &scope);
+    let answer = tokio::time::timeout(PATIENCE, agent.hello()).await;
+    scope.close(Duration::ZERO).await;
+    let why = match answer {
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(error)) => crate::report::chain(&error),
+        Err(_elapsed) => format!("it did not answer for {} s", PATIENCE.as_secs()),
+    };
+    let message = format!(
+        "socket on {host}: the agent hangs (process {}): {why}",
+        identity.pid
+    );
+    let mut failure = Failure::new(Exit::Bootstrap, message).hint(end_it(host, identity.pid));
+    failure.stage = Some("socket".to_owned());
+    Err(failure.on(host))
+}
+
+/// Gives the command that ends an agent that hangs: one that is stopped takes no other signal.
+pub(super) fn end_it(host: &str, pid: u32) -> String {
+    format!(
+        "`ssh {host} kill -KILL {pid}` ends it; its sessions stay on disk, and the next connect starts a new one"
+    )
+}
+
+/// Gives a stream that is open already, once.
+struct Once(Mutex<Option<Box<dyn ByteStream>>>);
+
+impl Connector for Once {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<Box<dyn ByteStream>>> + Send + '_>> {
+        let stream = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move { stream.ok_or_else(|| io::ErrorKind::NotConnected.into()) })
+    }
+}
+
+async fn over_bridge(dialed: &Dialed, identity: &Identity) -> Result<(), Failure> {
+    let connection = &dialed.connection;
     let mut call = bootstrap::bridge_call(&identity.program, None, End::Socket(&identity.socket));
     let talk = async {
         let (mut stdin, mut stdout, stderr, waiter) = connection.exec(&call.command).await?.into_parts();
         // A bridge that does not read ends its output, which is seen below.
         drop(stdin.write_all(&call.preface).await);
         let mut bytes = vec![0; 4096];
-        let verdict = loop {
+        let (verdict, rest) = loop {
             match stdout.read(&mut bytes).await {
-                Ok(0) | Err(_) => break Verdict::Unknown,
+                Ok(0) | Err(_) => break (Verdict::Unknown, Vec::new()),
                 Ok(length) => {
-                    if let Some((verdict, _)) = call.reader.push(&bytes[..length]) {
-                        break verdict;
+                    if let Some((verdict, rest)) = call.reader.push(&bytes[..length]) {
+                        break (verdict, rest.to_vec());
                     }
                 }
             }
         };
-        drop((stdin, stdout, stderr, waiter));
-        Ok::<_, Failure>(verdict)
+        let stream = tokio::io::join(io::Cursor::new(rest).chain(stdout), stdin);
+        Ok::<_, Failure>((verdict, stream, (stderr, waiter)))
     };
     let why = match tokio::time::timeout(PATIENCE, talk).await {
-        Ok(verdict) => match verdict? {
-            Verdict::Connected => return Ok(()),
-            Verdict::NoDaemon => "nobody listens on the agent's socket",
-            Verdict::Denied => "the agent's socket may not be used",
-            Verdict::Unknown => "the bridge did not start",
+        Ok(talked) => match talked? {
+            (Verdict::Connected, stream, _kept) => {
+                return greet(dialed, identity, Box::new(stream)).await;
+            }
+            (refused, ..) => refusal(&refused),
         },
         Err(_elapsed) => "the bridge did not answer",
     };
     let mut failure = Failure::new(Exit::Bootstrap, format!("socket on {}: {why}", connection.host()));
     failure.stage = Some("socket".to_owned());
     Err(failure.on(connection.host()))
+}
+
+fn refusal(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::NoDaemon => "nobody listens on the agent's socket",
+        Verdict::Denied => "the agent's socket may not be used",
+        Verdict::Connected | Verdict::Unknown => "the bridge did not start",
+    }
 }
 
 /// What a program on a host says of its configuration.

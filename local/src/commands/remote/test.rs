@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use bootstrap::{Probe, Target, doctor::shown};
+use bootstrap::{
+    Probe, Target,
+    doctor::{Grade, shown},
+};
 use protocol::{Hello, hello::VERSIONS};
 use serde_json::{Value, json};
 
@@ -56,7 +59,20 @@ async fn look(
     if let Some(hello) = &agent {
         socket(dialed, hello, told).await?;
     }
-    workspace(plan, &probe, told)
+    let storage = bootstrap::doctor::storage(&plan.name, &probe);
+    told.step("home", None, &storage.text);
+    workspace(plan, &probe, told)?;
+    match storage.grade {
+        Grade::Problem(class) => {
+            let mut failure = Failure::new(
+                look::exit(class),
+                visible(&format!("on {}: {}", plan.name, storage.text)),
+            );
+            failure.stage = Some(storage.check.to_owned());
+            Err(failure.maybe_hint(storage.fix).on(&plan.name))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn elapsed(since: Instant) -> Duration {
@@ -137,7 +153,7 @@ async fn socket(dialed: &Dialed, hello: &Hello, told: &mut Told) -> Result<(), F
     let mut agent = json!({
         "pid": identity.pid, "version": hello.build.version, "program": identity.program, "socket": identity.socket,
     });
-    let via = look::reach(&dialed.connection, hello).await?;
+    let via = look::reach(dialed, hello).await?;
     agent["reached"] = match via {
         Way::Direct => "direct",
         Way::Bridge => "bridge",

@@ -138,6 +138,7 @@ impl Look {
             None => {
                 self.refused_anyway(host, &survey, usual).await?;
                 if !self.asked(&survey, usual).await? {
+                    self.say("it is not trusted; nothing was written");
                     return Ok(Outcome {
                         survey,
                         trusted: false,

@@ -3,11 +3,10 @@
 
 use bootstrap::{ItemKind, Kept, Probe, Removal, SshRemote, Uninstall, doctor};
 
-use super::stop;
+use super::stop::{self, Ended};
 use crate::{
     args::RemoteUninstallArgs,
     ask::{self, visible},
-    connect::Connected,
     dial::{self, Dialed},
     exit::Exit,
     host::{HostPlan, HostRef},
@@ -31,23 +30,9 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteUninstallArgs) -> R
             "write --yes, with --keep-sessions or --purge to decide about sessions and configuration",
         ));
     }
-    if let Some(connected) = Connected::to_running(invocation, &args.host).await? {
-        // An agent that lives on the connection ends with it.
-        let stays = !connected.is_on_the_connection();
-        let outcome = if stays {
-            stop::stop(&connected, &plan.name, false).await
-        } else {
-            Ok(())
-        };
-        connected.close().await;
-        outcome?;
-        if stays {
-            terminal::line(&format!("the agent on {} is stopped", plan.name));
-        }
-    }
     let resolved = dial::resolve(invocation, &plan).await?;
     let dialed = Dialed::open(invocation, &loaded, &resolved, &ask::prompter()).await?;
-    let outcome = take_off(&dialed, &args, &plan.name).await;
+    let outcome = take_off(invocation, &dialed, &args, &plan.name).await;
     dialed.close().await;
     let done = outcome?;
     if done && let Err(error) = link::forget_machine(&invocation.home.join("hosts"), &resolved.endpoint) {
@@ -56,17 +41,18 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteUninstallArgs) -> R
     Ok(Exit::Success)
 }
 
-/// Lists, asks and removes. `false` when the person said no.
-async fn take_off(dialed: &Dialed, args: &RemoteUninstallArgs, host: &str) -> Result<bool, Failure> {
+/// Lists and asks, then stops the agent, then removes. `false` when the person said no: the agent runs on then.
+async fn take_off(
+    invocation: &Invocation,
+    dialed: &Dialed,
+    args: &RemoteUninstallArgs,
+    host: &str,
+) -> Result<bool, Failure> {
     let probe = dialed.probe(None).await?;
-    if let Some(daemon) = dial::running(&probe).next() {
-        let pid = daemon.hello.as_ref().map_or(0, |hello| hello.identity.pid);
-        let message = format!("another agent still runs on {host} (process {pid}): it finishes its turns");
-        return Err(Failure::new(Exit::Failed, message).hint("wait for it, then write the command again"));
-    }
     let remote = SshRemote::new(dialed.connection.clone());
     let there = bootstrap::uninstall(&remote, &probe, Removal::List).await?;
-    if there.items.is_empty() {
+    let runs = dial::running(&probe).next().is_some();
+    if there.items.is_empty() && !runs {
         terminal::line(&format!("nothing of ours is on {host}"));
         kept(&there.kept);
         return Ok(true);
@@ -76,6 +62,15 @@ async fn take_off(dialed: &Dialed, args: &RemoteUninstallArgs, host: &str) -> Re
         terminal::line("nothing was removed");
         return Ok(false);
     };
+    if let Ended::Stopped = stop::end(invocation, &args.host, false).await? {
+        terminal::line(&format!("the agent on {host} is stopped"));
+    }
+    let probe = dialed.probe(None).await?;
+    if let Some(daemon) = dial::running(&probe).next() {
+        let pid = daemon.hello.as_ref().map_or(0, |hello| hello.identity.pid);
+        let message = format!("another agent still runs on {host} (process {pid}): it finishes its turns");
+        return Err(Failure::new(Exit::Failed, message).hint("wait for it, then write the command again"));
+    }
     let gone = bootstrap::uninstall(&remote, &probe, removal).await?;
     told(&gone, &probe, removal, host);
     Ok(true)

@@ -26,6 +26,14 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A host of this name is there already; the file is as it was.
+    #[error("{}: there is already a host named \"{name}\"", path.display())]
+    HostExists {
+        /// The file that was to be changed.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// A change that was asked for makes no sense; the file is as it was.
     #[error("{}: {reason}", path.display())]
     Refused {
@@ -48,6 +56,10 @@ impl Error {
             Self::Unreadable { .. } => {
                 vec!["make the file readable for this user, or move it away".to_owned()]
             }
+            Self::HostExists { name, .. } => vec![format!(
+                "choose another name, or see what is there with `reasonix remote show {name}` and take it out with \
+                 `reasonix remote remove {name}`"
+            )],
             Self::Unwritable { .. } | Self::Refused { .. } => Vec::new(),
         }
     }

@@ -34,8 +34,8 @@ pub struct NewHost {
 /// Adds a host at the end of the file, which is created if it is missing.
 ///
 /// # Errors
-/// [`Error::Refused`] if the file is no TOML, already has a host of this name, or lists its hosts in a form that
-/// cannot be extended; [`Error::Unreadable`] and [`Error::Unwritable`] for the file.
+/// [`Error::HostExists`] for a name that is taken; [`Error::Refused`] if the file is no TOML, or lists its hosts in a form
+/// that cannot be extended; [`Error::Unreadable`] and [`Error::Unwritable`] for the file.
 pub fn add_host(file: &Path, host: &NewHost) -> Result<(), Error> {
     let old = read(file)?;
     let refuse = |reason: String| Error::Refused {
@@ -57,7 +57,10 @@ pub fn add_host(file: &Path, host: &NewHost) -> Result<(), Error> {
         .iter()
         .any(|known| name_of(known) == Some(&host.name))
     {
-        return Err(refuse(format!("there is already a host named \"{}\"", host.name)));
+        return Err(Error::HostExists {
+            path: file.to_owned(),
+            name: host.name.clone(),
+        });
     }
     let entry = entry(host);
     let mut new = old.clone();
