@@ -45,8 +45,8 @@ pub struct AgentOptions {
     pub socket: String,
     /// How long to wait for the lease of a session that another agent without a socket holds: one that is about to end.
     pub lease_patience: Duration,
-    /// The program that ends commands when this process is killed, with its arguments: it calls [`crate::guard()`]. `None`
-    /// leaves them running then.
+    /// The program that ends commands when this process is killed, with its arguments: it calls [`crate::guard()`].
+    /// `None` leaves them running then.
     pub guard: Option<(PathBuf, Vec<OsString>)>,
 }
 
