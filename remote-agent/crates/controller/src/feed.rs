@@ -168,6 +168,10 @@ pub struct Subscription {
     pause: bool,
 }
 
+/// Bytes of text in one delta at most: a command may print faster than its followers read, and no frame may become too
+/// long for them.
+const PIECE: usize = 256 * 1024;
+
 impl Subscription {
     /// Gives the next frame, waiting for it. `None` when the session or its daemon ends, or its log cannot be read;
     /// a follower then asks again from its last number.
@@ -251,17 +255,52 @@ impl Subscription {
             .retain(|target, _| state.live.iter().any(|live| live.target == *target));
         for live in &state.live {
             let sent = self.sent.entry(live.target.clone()).or_default();
-            if let Some(text) = live.text.get(*sent..).filter(|text| !text.is_empty()) {
-                let delta = Delta {
+            let mut left = live.text.get(*sent..).unwrap_or_default();
+            while !left.is_empty() {
+                let (piece, rest) = left.split_at(stdx::bounded::prefix(left, PIECE).len());
+                self.ready.push_back(Frame::Delta(Delta {
                     target: live.target.clone(),
                     offset: *sent as u64,
-                    text: text.to_owned(),
-                };
-                self.ready.push_back(Frame::Delta(delta));
+                    text: piece.to_owned(),
+                }));
                 self.pause = true;
+                *sent += piece.len();
+                left = rest;
             }
             *sent = live.text.len();
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_follower_that_was_away_gets_long_text_in_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("log.jsonl"), "").unwrap();
+        let (log, _) = LogReader::open(folder.path()).unwrap();
+        let feed = Feed::new(0, log);
+        let (_end, ended) = watch::channel(false);
+        let mut follower = feed.subscribe(0, ended);
+        let text = "aä€".repeat(PIECE / 2);
+        let target = DeltaTarget::Text { item: 1 };
+        feed.show(&Delta {
+            target: target.clone(),
+            offset: 0,
+            text: text.clone(),
+        });
+        let mut got = String::new();
+        while got.len() < text.len() {
+            let Some(Frame::Delta(delta)) = follower.next().await else {
+                panic!("no text at {}", got.len());
+            };
+            assert_eq!((&delta.target, delta.offset), (&target, got.len() as u64));
+            assert!(delta.text.len() <= PIECE);
+            got.push_str(&delta.text);
+        }
+        assert_eq!(got, text);
     }
 }
