@@ -6,7 +6,15 @@ use super::rank_table::{Depends, Rank, Row, Tables};
 use crate::metadata::Metadata;
 
 /// The crates of the agent side that code outside it may use.
-const PUBLISHED_FACE: [&str; 5] = ["protocol", "client", "settings", "stdx", "scripted-model"];
+const PUBLISHED_FACE: [&str; 7] = [
+    "protocol",
+    "client",
+    "settings",
+    "stdx",
+    "scripted-model",
+    "sftp",
+    "vendor-http",
+];
 
 /// A package of the workspace and the packages of the workspace that it uses.
 #[derive(Clone, Debug)]

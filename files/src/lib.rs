@@ -1,0 +1,1 @@
+//! Files of a host: list, copy, edit, over any SFTP session.

@@ -1,0 +1,1 @@
+//! Parked requests to model vendors, answered by a client that holds the key.

@@ -1,0 +1,1 @@
+//! An HTTP client for the endpoint of a model vendor.
