@@ -7,14 +7,19 @@ use std::{
 
 use protocol::{
     DrainReply, DrainRequest, Hello, OpenSession, SessionId, SessionInfo, SessionList, ShutdownReply,
-    ShutdownRequest, Snapshot, hello, limits,
+    ShutdownRequest, Snapshot, StreamTarget, hello, limits,
 };
 use serde::de::DeserializeOwned;
 use stdx::task::Scope;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::{
-    call::Call, connection::Connection, connector::Connector, error::Error, session::SessionClient,
+    call::Call,
+    connection::Connection,
+    connector::Connector,
+    error::Error,
+    session::SessionClient,
+    stream::{self, AgentStream},
     watched::Life,
 };
 
@@ -31,6 +36,17 @@ pub struct Options {
     pub attempts: u32,
     /// The wait before the second attempt; it doubles each time.
     pub retry_delay: Duration,
+    /// What the connection is for.
+    pub purpose: Purpose,
+}
+
+/// What a connection is for, which decides how much may be under way on one of its streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Everything; byte streams, if there are any, go beside the rest.
+    Main,
+    /// Byte streams alone.
+    ByteStreams,
 }
 
 impl Default for Options {
@@ -41,6 +57,7 @@ impl Default for Options {
             stream_silence: Duration::from_secs(30),
             attempts: 3,
             retry_delay: Duration::from_millis(200),
+            purpose: Purpose::Main,
         }
     }
 }
@@ -60,6 +77,7 @@ struct Inner {
     wanted: mpsc::Sender<Wanted>,
     options: Options,
     event_streams: Arc<Semaphore>,
+    byte_streams: Arc<Semaphore>,
     life: Arc<Life>,
     connector: Arc<dyn Connector>,
 }
@@ -91,10 +109,12 @@ impl Agent {
         };
         scope.spawn(owner.run(requests));
         let event_streams = Arc::new(Semaphore::new(limits::http2::EVENT_STREAMS as usize));
+        let byte_streams = Arc::new(Semaphore::new(limits::http2::BYTE_STREAMS as usize));
         let inner = Inner {
             wanted,
             options,
             event_streams,
+            byte_streams,
             life,
             connector,
         };
@@ -193,6 +213,24 @@ impl Agent {
         let call = Call::post("its end", "/v1/shutdown", &request)?;
         // Not repeated: a second try could reach, or start, another daemon.
         call.once(&self.connection().await?).await
+    }
+
+    /// Opens a byte stream to something on the agent's machine. Waits while as many are open as a connection may have.
+    ///
+    /// # Errors
+    /// [`Error::Agent`] when the agent cannot reach the target or refuses, or as for every request.
+    pub async fn open_stream(&self, target: &StreamTarget) -> Result<AgentStream, Error> {
+        let permits = Arc::clone(&self.inner.byte_streams);
+        let permit = permits.acquire_owned().await.map_err(|_| closed())?;
+        // Not repeated: whoever is connected to may count.
+        stream::open(self, self.connection().await?, target, permit).await
+    }
+
+    /// Says how many byte streams are open or on their way.
+    #[must_use]
+    pub fn byte_streams(&self) -> usize {
+        let free = self.inner.byte_streams.available_permits();
+        (limits::http2::BYTE_STREAMS as usize).saturating_sub(free)
     }
 
     /// Gives the monotonic time at which the last byte came from the agent; `None` before the first connection.

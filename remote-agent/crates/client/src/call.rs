@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use protocol::{ErrorResponse, limits};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{connection::Connection, error::Error};
+use crate::{body::Outgoing, connection::Connection, error::Error};
 
 /// A request that can be sent again as it is.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl Call {
         })
     }
 
-    pub(crate) fn request(&self, accept: &'static str) -> Result<Request<Full<Bytes>>, Error> {
+    pub(crate) fn request(&self, accept: &'static str) -> Result<Request<Outgoing>, Error> {
         // HTTP/2 needs an authority; nothing resolves this one.
         let mut request = Request::builder()
             .method(self.method.clone())
@@ -53,7 +53,7 @@ impl Call {
         if self.body.is_some() {
             request = request.header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        let body = Full::new(self.body.clone().unwrap_or_default());
+        let body = Outgoing::full(self.body.clone().unwrap_or_default());
         request
             .body(body)
             .map_err(|error| Error::protocol(&self.what, &error))

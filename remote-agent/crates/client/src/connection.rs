@@ -5,16 +5,16 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use protocol::limits::http2 as limits;
 use stdx::task::Scope;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::{
-    agent::Options,
+    agent::{Options, Purpose},
+    body::Outgoing,
     connector::ByteStream,
     error::Error,
     watched::{Life, Watched},
@@ -27,7 +27,7 @@ const PONG_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3600);
 /// A connection. Cloning gives another handle to the same one.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
-    sender: http2::SendRequest<Full<Bytes>>,
+    sender: http2::SendRequest<Outgoing>,
     scope: Scope,
     nonsense: Arc<OnceLock<String>>,
 }
@@ -43,11 +43,15 @@ impl Connection {
         let scope = scope.child("connection");
         let nonsense = Arc::default();
         let io = Watched::new(stream, Arc::clone(life), Arc::clone(&nonsense));
+        let (stream_window, connection_window) = match options.purpose {
+            Purpose::Main => (limits::STREAM_WINDOW, limits::CONNECTION_WINDOW),
+            Purpose::ByteStreams => (limits::BULK_STREAM_WINDOW, limits::BULK_CONNECTION_WINDOW),
+        };
         let mut builder = http2::Builder::new(Tasks(scope.clone()));
         builder
             .timer(TokioTimer::new())
-            .initial_stream_window_size(limits::STREAM_WINDOW)
-            .initial_connection_window_size(limits::CONNECTION_WINDOW)
+            .initial_stream_window_size(stream_window)
+            .initial_connection_window_size(connection_window)
             .max_frame_size(limits::FRAME)
             .max_header_list_size(limits::HEADERS)
             .keep_alive_interval(options.keepalive)
@@ -79,6 +83,11 @@ impl Connection {
         self.sender.is_closed() || self.scope.token().is_cancelled()
     }
 
+    /// Waits for the end of the connection.
+    pub(crate) fn ended(&self) -> WaitForCancellationFutureOwned {
+        self.scope.token().clone().cancelled_owned()
+    }
+
     pub(crate) fn close(&self) {
         self.scope.cancel();
     }
@@ -87,7 +96,7 @@ impl Connection {
     pub(crate) async fn send(
         &self,
         what: &str,
-        request: Request<Full<Bytes>>,
+        request: Request<Outgoing>,
     ) -> Result<Response<Incoming>, Error> {
         let mut sender = self.sender.clone();
         let sent = self.while_it_lasts(what, sender.send_request(request)).await?;

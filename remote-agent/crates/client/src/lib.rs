@@ -12,12 +12,14 @@
 //! | send a command, page through history | [`SessionClient`] in `session.rs` |
 //! | show a session and keep it up to date over reconnects | [`SessionView`] in `view.rs` |
 //! | fold frames without any I/O, and count them | [`Follower`] in `follow.rs` |
+//! | open a byte stream to something on the agent's machine | [`AgentStream`] in `stream.rs`, [`body`] |
 //! | read single frames | [`EventStream`] in `events.rs` |
 //! | see how server-sent events are decoded | [`sse`] |
 //! | know what can go wrong | [`Error`] in `error.rs` |
 //! | see the HTTP/2 settings and how a dead peer is noticed | `connection.rs`, `watched.rs` |
 
 mod agent;
+pub mod body;
 mod call;
 mod connection;
 mod connector;
@@ -26,13 +28,15 @@ mod events;
 mod follow;
 mod session;
 pub mod sse;
+mod stream;
 mod view;
 mod watched;
 
-pub use agent::{Agent, Options};
+pub use agent::{Agent, Options, Purpose};
 pub use connector::{ByteStream, Connector};
 pub use error::Error;
 pub use events::EventStream;
 pub use follow::{Counts, Follower, Step};
 pub use session::SessionClient;
+pub use stream::AgentStream;
 pub use view::{SessionView, Update};

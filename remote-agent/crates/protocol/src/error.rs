@@ -30,6 +30,8 @@ pub enum ErrorCode {
     Configuration,
     /// The daemon is going away and takes no new work (503).
     Draining,
+    /// What a stream was to lead to cannot be reached from the agent's machine (502).
+    Unreachable,
     /// A defect or an environment problem on the agent's side (500).
     Internal,
     /// A code of a newer version.

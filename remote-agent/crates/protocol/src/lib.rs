@@ -10,6 +10,7 @@
 //! | see what a fresh screen gets, and how events change it | [`snapshot`] |
 //! | see what the model asks a person, and the answers | [`question`] |
 //! | see how context and cost are told | [`meter`] |
+//! | see what a byte stream can lead to | [`stream`] |
 //! | know a limit | [`limits`] |
 //! | know what an error code means | [`error`] |
 
@@ -24,6 +25,7 @@ pub mod meter;
 pub mod query;
 pub mod question;
 pub mod snapshot;
+pub mod stream;
 
 pub use command::{Answer, Command, CommandRequest, PromptCommand, Receipt, SessionCommand, TurnCommand};
 pub use content::{CallOutcome, CallView, Outcome, Preset, UsageView};
@@ -40,3 +42,4 @@ pub use query::{
 };
 pub use question::{PromptKind, Question, QuestionOption, Reply};
 pub use snapshot::{Applied, ApplyError, Item, OpenPrompt, Phase, Snapshot, ToolState};
+pub use stream::{ListenAt, ListenLine, StreamTarget, TerminalOpen};

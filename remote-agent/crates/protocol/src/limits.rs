@@ -33,6 +33,11 @@ pub const REPLY: usize = 16 * 1024;
 /// Events in one history page.
 pub const HISTORY_PAGE: usize = 1_000;
 
+/// How long a connection that a listener announced waits to be taken.
+pub const ACCEPT_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
+/// One line of a listener's answer.
+pub const LISTEN_LINE: usize = 8 * 1024;
+
 /// Decodes a text of at most `MAX` bytes. For `#[serde(deserialize_with = …)]`.
 ///
 /// # Errors
@@ -114,14 +119,21 @@ pub mod http2 {
     pub const EVENT_STREAMS: u32 = 64;
     /// Other requests that may be under way on one connection beside its event streams.
     pub const REQUEST_STREAMS: u32 = 16;
+    /// Two-way byte streams that one connection may hold open at once.
+    pub const BYTE_STREAMS: u32 = 256;
     /// All streams of one connection; the agent's `SETTINGS_MAX_CONCURRENT_STREAMS`.
-    pub const STREAMS: u32 = EVENT_STREAMS + REQUEST_STREAMS;
-    /// Bytes that may be sent on one stream before its reader takes some.
+    pub const STREAMS: u32 = EVENT_STREAMS + REQUEST_STREAMS + BYTE_STREAMS;
+    /// Bytes that may be sent to a client on one stream of its main connection before its reader takes some.
     pub const STREAM_WINDOW: u32 = 1024 * 1024;
+    /// The same for streams to the agent, and for connections that carry byte streams alone: at 50 ms of round trip a line
+    /// of 40 MB/s holds 2 MB, and a window is opened again when half of it was taken.
+    pub const BULK_STREAM_WINDOW: u32 = 4 * STREAM_WINDOW;
     /// Bytes on top of every stream's window.
     pub const RESERVE: u32 = 16 * STREAM_WINDOW;
     /// Bytes that may be sent on one connection before some are taken.
     pub const CONNECTION_WINDOW: u32 = STREAMS * STREAM_WINDOW + RESERVE;
+    /// The same where [`BULK_STREAM_WINDOW`] is used.
+    pub const BULK_CONNECTION_WINDOW: u32 = STREAMS * BULK_STREAM_WINDOW + RESERVE;
     /// Payload of one frame: the longest that a stream can make an urgent one wait.
     pub const FRAME: u32 = 16 * 1024;
     /// Header fields of one request or answer.
@@ -136,8 +148,10 @@ mod tests {
     fn streams_that_stand_still_leave_room_on_the_connection() {
         let held = u64::from(STREAMS) * u64::from(STREAM_WINDOW);
         assert!(u64::from(CONNECTION_WINDOW) >= held + u64::from(RESERVE.max(STREAM_WINDOW)));
+        let held = u64::from(STREAMS) * u64::from(BULK_STREAM_WINDOW);
+        assert!(u64::from(BULK_CONNECTION_WINDOW) >= held + u64::from(RESERVE.max(BULK_STREAM_WINDOW)));
         // RFC 9113, sections 6.5.2 and 6.9.1.
-        assert!(i32::try_from(CONNECTION_WINDOW).is_ok());
+        assert!(i32::try_from(CONNECTION_WINDOW).is_ok() && i32::try_from(BULK_CONNECTION_WINDOW).is_ok());
         assert!((16_384..=16_777_215).contains(&FRAME));
     }
 }

@@ -87,6 +87,7 @@ fn status(code: ErrorCode) -> StatusCode {
             StatusCode::UNPROCESSABLE_ENTITY
         }
         ErrorCode::Draining => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::Unreachable => StatusCode::BAD_GATEWAY,
         ErrorCode::Internal | ErrorCode::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

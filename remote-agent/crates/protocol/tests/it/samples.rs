@@ -98,6 +98,7 @@ fn error_codes() -> Vec<ErrorCode> {
         ErrorCode::ModelAccess,
         ErrorCode::Configuration,
         ErrorCode::Draining,
+        ErrorCode::Unreachable,
         ErrorCode::Internal,
     ]
 }
