@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The keys of a host that are shown, in this order.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "host",
     "port",
     "user",
@@ -31,6 +31,8 @@ const KEYS: [&str; 16] = [
     "forward_agent",
     "install",
     "credentials",
+    "broker_max_requests",
+    "broker_expires",
     "idle_exit",
     "keepalive",
     "dead_after",

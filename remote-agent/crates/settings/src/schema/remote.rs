@@ -115,6 +115,11 @@ table! {
         /// Where provider keys are: `host` or `broker`.
         credentials: Credentials = Credentials::default(),
             Kind::Choice(Credentials::WORDS, &[("remote", "host"), ("local-proxy", "broker")]) => "credential_mode";
+        /// With `broker`: how many requests one run of a command here makes for the host at most.
+        broker_max_requests: u32 = 2_000, Kind::Integer(1, 1_000_000_000);
+        /// With `broker`: how long a request may have waited for this machine and still be made. 0 means for ever.
+        #[serde(with = "crate::duration")]
+        broker_expires: Duration = Duration::from_secs(24 * 60 * 60), Kind::Duration;
         /// After how long without work and clients the server there ends. 0 means never.
         #[serde(with = "crate::duration")]
         idle_exit: Duration = Duration::from_secs(8 * 60 * 60), Kind::Duration;

@@ -129,6 +129,21 @@ fn older_names_and_words_are_read() {
 }
 
 #[test]
+fn what_a_host_may_have_requested_is_limited() {
+    let fixture = Fixture::new().user(
+        "[[remote.hosts]]\nname = 'a'\ncredentials = 'broker'\nbroker_max_requests = 3\nbroker_expires = '90m'\n[[remote.hosts]]\nname = 'b'\nbroker_expires = 0\n",
+    );
+    let loaded = fixture.load();
+    let limits = |index: usize| {
+        let agent = &loaded.settings.remote.hosts[index].agent;
+        (agent.broker_max_requests, agent.broker_expires)
+    };
+    assert_eq!(limits(0), (3, Duration::from_secs(5_400)));
+    assert_eq!(limits(1), (2_000, Duration::ZERO));
+    assert_eq!(fixture.warnings(), Vec::<String>::new());
+}
+
+#[test]
 fn every_value_can_be_explained_and_no_secret_is() {
     let fixture = Fixture::new().user(
         "serve.token = 'hush'\nnetwork.proxy.password = 'hush'\nplugins = [{ env = { K = 'hush' } }]\n[[providers]]\nname = 'p'\nmodel = 'm'\nbase_url = 'http://x'\nheaders = { A = 'hush' }\n[[remote.hosts]]\nname = 'lab'\nport = 2222\n",
