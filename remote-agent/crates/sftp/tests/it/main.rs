@@ -1,0 +1,4 @@
+//! Public behaviour of the crate.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod packets;
