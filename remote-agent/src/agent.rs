@@ -75,6 +75,7 @@ pub struct Agent {
     home: AbsPath,
     idle_exit: Duration,
     guard: Option<Arc<Guard>>,
+    http: serve::Options,
 }
 
 impl Agent {
@@ -130,12 +131,17 @@ impl Agent {
             lease_patience: options.lease_patience,
             scope: scope.child("sessions"),
         });
+        let http = serve::Options {
+            streams: scope.child("byte streams"),
+            ..serve::Options::default()
+        };
         Ok(Self {
             manager,
             scope,
             home: options.home,
             idle_exit: loaded.settings.serve.idle_exit,
             guard,
+            http,
         })
     }
 
@@ -159,7 +165,7 @@ impl Agent {
 
     /// Gives the HTTP face.
     pub fn router(&self) -> serve::Router {
-        serve::router(self.manager.clone(), serve::Options::default())
+        serve::router(self.manager.clone(), self.http.clone())
     }
 
     /// Opens a pipe to the agent and serves its other end.

@@ -1,6 +1,7 @@
 //! HTTP bodies as byte streams, and byte streams as bodies. Both sides of the wire use this.
 
 use std::{
+    future::poll_fn,
     io,
     pin::Pin,
     sync::{
@@ -17,7 +18,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::mpsc,
 };
-use tokio_util::sync::PollSender;
+use tokio_util::sync::{CancellationToken, DropGuard, PollSender};
 
 /// Bytes that one piece of a body holds at most.
 const PIECE: usize = 64 * 1024;
@@ -29,11 +30,18 @@ const AHEAD: usize = 2;
 pub fn pipe() -> (BodyWriter, Outgoing) {
     let (sender, pieces) = mpsc::channel(AHEAD);
     let finished = Arc::new(AtomicBool::new(false));
+    let unread = CancellationToken::new();
     let writer = BodyWriter {
         sender: PollSender::new(sender),
         finished: Arc::clone(&finished),
+        unread: unread.clone(),
     };
-    (writer, Outgoing::Pipe { pieces, finished })
+    let body = Pipe {
+        pieces,
+        finished,
+        _unread: unread.drop_guard(),
+    };
+    (writer, Outgoing::Pipe(body))
 }
 
 /// A body that goes out.
@@ -41,13 +49,17 @@ pub fn pipe() -> (BodyWriter, Outgoing) {
 pub enum Outgoing {
     /// All there is.
     Full(Full<Bytes>),
-    /// What is written comes while it goes. Ends with an error, which resets the stream, unless it was shut down.
-    Pipe {
-        /// What was written.
-        pieces: mpsc::Receiver<Bytes>,
-        /// Whether the writer was shut down.
-        finished: Arc<AtomicBool>,
-    },
+    /// What is written while it goes.
+    Pipe(Pipe),
+}
+
+/// A body that is written while it goes. It ends with an error, which resets the stream, unless the writer was shut down.
+#[derive(Debug)]
+pub struct Pipe {
+    pieces: mpsc::Receiver<Bytes>,
+    /// Whether the writer was shut down.
+    finished: Arc<AtomicBool>,
+    _unread: DropGuard,
 }
 
 impl Outgoing {
@@ -72,9 +84,9 @@ impl Body for Outgoing {
                 Some(Err(never)) => match never {},
                 None => Poll::Ready(None),
             },
-            Self::Pipe { pieces, finished } => match ready!(pieces.poll_recv(cx)) {
+            Self::Pipe(pipe) => match ready!(pipe.pieces.poll_recv(cx)) {
                 Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
-                None if finished.load(Ordering::Acquire) => Poll::Ready(None),
+                None if pipe.finished.load(Ordering::Acquire) => Poll::Ready(None),
                 None => Poll::Ready(Some(Err(io::Error::new(
                     io::ErrorKind::BrokenPipe,
                     "the writer went away before the end",
@@ -86,14 +98,14 @@ impl Body for Outgoing {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Full(body) => body.is_end_stream(),
-            Self::Pipe { .. } => false,
+            Self::Pipe(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Full(body) => body.size_hint(),
-            Self::Pipe { .. } => SizeHint::default(),
+            Self::Pipe(_) => SizeHint::default(),
         }
     }
 }
@@ -103,6 +115,24 @@ impl Body for Outgoing {
 pub struct BodyWriter {
     sender: PollSender<Bytes>,
     finished: Arc<AtomicBool>,
+    unread: CancellationToken,
+}
+
+impl BodyWriter {
+    /// Writes a piece without copying it; waits while the connection is behind.
+    ///
+    /// # Errors
+    /// Nobody reads the body any more.
+    pub async fn send(&mut self, piece: Bytes) -> io::Result<()> {
+        poll_fn(|cx| self.sender.poll_reserve(cx)).await.map_err(unread)?;
+        self.sender.send_item(piece).map_err(unread)
+    }
+
+    /// Gives what is cancelled when nobody reads the body any more.
+    #[must_use]
+    pub fn unread(&self) -> CancellationToken {
+        self.unread.clone()
+    }
 }
 
 fn unread<T>(_error: T) -> io::Error {
@@ -147,6 +177,35 @@ impl<B> BodyReader<B> {
     }
 }
 
+impl<B> BodyReader<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    /// Gives what came, without copying it; `None` at the end. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// The body broke off.
+    pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        poll_fn(|cx| self.poll_piece(cx)).await?;
+        Ok(Some(std::mem::take(&mut self.piece)).filter(|piece| !piece.is_empty()))
+    }
+
+    /// Makes sure that there is a piece, unless the body is at its end.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.piece.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => self.piece = frame.into_data().unwrap_or_default(),
+                Some(Err(error)) => {
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, error)));
+                }
+                None => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
 impl<B> AsyncRead for BodyReader<B>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -157,15 +216,7 @@ where
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        while self.piece.is_empty() {
-            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => self.piece = frame.into_data().unwrap_or_default(),
-                Some(Err(error)) => {
-                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, error)));
-                }
-                None => return Poll::Ready(Ok(())),
-            }
-        }
+        ready!(self.poll_piece(cx))?;
         let count = self.piece.len().min(buffer.remaining());
         buffer.put_slice(self.piece.get(..count).unwrap_or_default());
         self.piece.advance(count);

@@ -11,6 +11,7 @@
 //! | change the status of an error | `error.rs` |
 //! | see how a request reaches the daemon that has its session | `forward.rs` |
 //! | change how events are written, when a snapshot comes first, keep-alives | `sse.rs` |
+//! | change what a byte stream leads to | `streams/`, one file per kind of target |
 //! | change who may call | `auth.rs` |
 //! | change HTTP/1.1, HTTP/2 and socket details | `listen.rs` |
 
@@ -22,8 +23,10 @@ mod handlers;
 mod listen;
 mod router;
 mod sse;
+mod streams;
 
 pub use axum::Router;
 pub use error::Error;
 pub use listen::{Silence, bind_unix, serve_stream, serve_stream_until, serve_unix};
 pub use router::{Options, router};
+pub use streams::Listeners;

@@ -71,8 +71,8 @@ pub async fn serve_stream_until(
     builder
         .http2()
         .timer(TokioTimer::new())
-        .initial_stream_window_size(limits::STREAM_WINDOW)
-        .initial_connection_window_size(limits::CONNECTION_WINDOW)
+        .initial_stream_window_size(limits::BULK_STREAM_WINDOW)
+        .initial_connection_window_size(limits::BULK_CONNECTION_WINDOW)
         .max_concurrent_streams(limits::STREAMS)
         .max_frame_size(limits::FRAME)
         .max_header_list_size(limits::HEADERS)

@@ -1,6 +1,6 @@
 //! The route table, and nothing else.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -11,7 +11,12 @@ use axum::{
 use controller::Manager;
 use protocol::limits;
 
-use crate::{auth, forward, handlers};
+use stdx::task::Scope;
+
+use crate::{
+    auth, forward, handlers,
+    streams::{self, Listeners},
+};
 
 /// Times and counts of the HTTP face.
 #[derive(Debug, Clone)]
@@ -20,6 +25,10 @@ pub struct Options {
     pub keep_alive: Duration,
     /// A follower that is more events behind than this gets a snapshot first.
     pub snapshot_when_behind: u64,
+    /// Listeners that clients asked for. Every router of one agent shares them.
+    pub listeners: Arc<Listeners>,
+    /// Where byte streams run: they end with it.
+    pub streams: Scope,
 }
 
 impl Default for Options {
@@ -27,6 +36,8 @@ impl Default for Options {
         Self {
             keep_alive: Duration::from_secs(10),
             snapshot_when_behind: 5_000,
+            listeners: Arc::default(),
+            streams: Scope::root("byte streams"),
         }
     }
 }
@@ -54,6 +65,8 @@ pub fn router(manager: Manager, options: Options) -> Router {
         .method_not_allowed_fallback(fallback::wrong_method)
         .layer(middleware::from_fn(forward::pass_on))
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY))
+        // Below what reads whole bodies.
+        .route("/v1/streams", post(streams::open))
         .layer(middleware::from_fn(auth::refuse_web_pages))
         .with_state(Shared { manager, options })
 }

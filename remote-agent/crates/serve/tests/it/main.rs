@@ -6,4 +6,5 @@ mod flood;
 mod http1;
 mod rig;
 mod sessions;
+mod streams;
 mod unix;
