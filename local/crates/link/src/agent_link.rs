@@ -1,7 +1,7 @@
 //! A link of either kind, so that nothing above can tell where the agent runs.
 
-use client::Agent;
-use protocol::{ErrorCode, OpenSession, SessionInfo};
+use client::{Agent, AgentStream};
+use protocol::{ErrorCode, OpenSession, SessionInfo, StreamTarget};
 use tokio::sync::watch;
 
 use crate::{
@@ -45,6 +45,17 @@ impl AgentLink {
         match self {
             Self::Remote(link) => Some(link.host()),
             Self::Local(_) => None,
+        }
+    }
+
+    /// Opens a byte stream to something on the agent's machine; see [`Link::open_stream`].
+    ///
+    /// # Errors
+    /// The agent cannot reach the target, or cannot be reached itself.
+    pub async fn open_stream(&self, target: &StreamTarget) -> Result<AgentStream, client::Error> {
+        match self {
+            Self::Remote(link) => link.open_stream(target).await,
+            Self::Local(link) => link.agent().open_stream(target).await,
         }
     }
 

@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use bootstrap::{Arrival, Stay, Via};
-use client::Agent;
+use client::{Agent, AgentStream};
 use forward::{ForwardOptions, Forwards};
-use protocol::Hello;
+use protocol::{Hello, StreamTarget};
 use stdx::task::Scope;
 use tokio::sync::{
     mpsc::{self, error::TrySendError},
@@ -19,6 +19,7 @@ use crate::{
     host::LinkOptions,
     network::{self, NetworkChange, NetworkWatch},
     state::LinkState,
+    streams::Streams,
     supervisor::{Published, Request, Supervisor},
     wire, workspace,
 };
@@ -42,6 +43,7 @@ struct Inner {
     connections: watch::Receiver<Option<Connection>>,
     forwards: Arc<Forwards>,
     ready: watch::Receiver<Option<Ready>>,
+    streams: Streams,
     person: Person,
 }
 
@@ -96,6 +98,7 @@ impl Link {
         };
         let (switch, connector, signals) = wire::switch();
         let agent = Agent::new(connector, client_options, &scope);
+        let streams = Streams::new(agent.clone(), switch.routes(), &scope);
         let watches = options.network == NetworkWatch::On;
         let dialer = Dialer::new(options, agent.clone(), switch, scope.clone());
         // A front end that looks at once sees the link on its way, not offline.
@@ -135,6 +138,7 @@ impl Link {
             connections: seen_connections,
             forwards,
             ready: seen_ready,
+            streams,
             person,
         }))
     }
@@ -161,6 +165,15 @@ impl Link {
     #[must_use]
     pub fn ready(&self) -> Option<Ready> {
         self.0.ready.borrow().clone()
+    }
+
+    /// Opens a byte stream to something on the host, through the agent. Waits while the link is down; how long that may
+    /// take is the caller's to say.
+    ///
+    /// # Errors
+    /// The agent cannot reach the target, the link went down meanwhile, or somebody has to act first.
+    pub async fn open_stream(&self, target: &StreamTarget) -> Result<AgentStream, client::Error> {
+        self.0.streams.open(target).await
     }
 
     /// Gives the SSH connection as long as it is usable, for commands beside the wire.

@@ -18,6 +18,7 @@
 //! | change what counts as a change of this machine's network | `network.rs`, `network/kernel.rs` |
 //! | follow one attempt: dial, attach, bootstrap | `attempt.rs` |
 //! | see how the agent's socket is reached | `wire.rs`, `bridge.rs` |
+//! | change which connection carries a byte stream | `streams.rs` |
 //! | go over to a newer agent | [`upgrade()`] in `upgrade.rs` |
 //! | see what is remembered of a host | `visits.rs` |
 //! | change what counts as another machine under the same name | `machine.rs` |
@@ -40,6 +41,7 @@ mod network;
 mod progress;
 mod prompt;
 mod state;
+mod streams;
 mod supervisor;
 mod upgrade;
 mod visits;

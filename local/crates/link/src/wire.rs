@@ -4,7 +4,7 @@
 //! that one ended. Leaving a route cuts its streams, so that nothing goes on talking to a daemon of before.
 
 use std::{
-    io,
+    fmt, io,
     pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
@@ -140,12 +140,87 @@ impl Opener {
     }
 
     fn switched(&self, stream: Box<dyn ByteStream>) -> Box<dyn ByteStream> {
+        self.telling(stream, self.over.clone(), Arc::clone(&self.ends))
+    }
+
+    fn telling(
+        &self,
+        stream: Box<dyn ByteStream>,
+        over: CancellationToken,
+        ends: Arc<Ends>,
+    ) -> Box<dyn ByteStream> {
         Box::new(Switched {
             inner: Some(stream),
             cut: Box::pin(self.cut.clone().cancelled_owned()),
-            over: self.over.clone(),
-            ends: Arc::clone(&self.ends),
+            over,
+            ends,
         })
+    }
+
+    /// Says whether the way to the agent allows connections beside the main one.
+    fn has_beside(&self) -> bool {
+        matches!(self.way, Way::Streamlocal { .. })
+    }
+
+    /// Opens a connection beside the main one. Its end says nothing about the agent.
+    async fn open_beside(&self) -> Result<Box<dyn ByteStream>, NoWire> {
+        let stream = self.way.open(&self.connection, self.patience).await?;
+        Ok(self.telling(stream, CancellationToken::new(), Arc::default()))
+    }
+}
+
+/// The route as others see it.
+#[derive(Clone)]
+pub(crate) struct Routes {
+    routes: watch::Receiver<Route>,
+    admitted: watch::Receiver<bool>,
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Routes")
+    }
+}
+
+/// A connection to the agent beside the main one.
+pub(crate) struct Beside(pub(crate) Box<dyn ByteStream>);
+
+impl Routes {
+    /// Waits for a way to the right agent; `None`: there is none unless somebody acts.
+    async fn opener(&self) -> Option<Arc<Opener>> {
+        let (mut routes, mut admitted) = (self.routes.clone(), self.admitted.clone());
+        loop {
+            let route = routes
+                .wait_for(|route| !matches!(route, Route::Wait))
+                .await
+                .ok()?
+                .clone();
+            let Route::Open(opener) = route else { return None };
+            admitted.wait_for(|admitted| *admitted).await.ok()?;
+            if is_on(&routes.borrow(), &opener) {
+                return Some(opener);
+            }
+        }
+    }
+
+    /// Says whether connections beside the main one can be had, on the link that is or comes.
+    pub(crate) async fn has_beside(&self) -> bool {
+        self.opener().await.is_some_and(|opener| opener.has_beside())
+    }
+
+    /// Opens a connection beside the main one, if that can be had.
+    pub(crate) async fn beside(&self) -> Option<Beside> {
+        let opener = self.opener().await?;
+        if !opener.has_beside() {
+            return None;
+        }
+        match opener.open_beside().await {
+            Ok(stream) => Some(Beside(stream)),
+            Err(why) => {
+                tracing::debug!(?why, "no connection beside the main one");
+                None
+            }
+        }
     }
 }
 
@@ -193,6 +268,14 @@ pub(crate) fn switch() -> (Switch, LinkConnector, Signals) {
 }
 
 impl Switch {
+    /// Gives the route as others see it.
+    pub(crate) fn routes(&self) -> Routes {
+        Routes {
+            routes: self.routes.subscribe(),
+            admitted: self.admitted.subscribe(),
+        }
+    }
+
     /// Goes over to another route and cuts the streams of the old one.
     pub(crate) fn to(&self, route: Route) {
         if let Route::Open(old) = self.routes.send_replace(route) {

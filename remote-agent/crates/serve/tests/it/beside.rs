@@ -66,6 +66,7 @@ fn resume(session: SessionId) -> OpenSession {
         workspace: None,
         model: None,
         preset: None,
+        credentials: None,
     }
 }
 

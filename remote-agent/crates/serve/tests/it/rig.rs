@@ -79,6 +79,7 @@ impl Rig {
             workspace: Some(self.dir.path().join("work").display().to_string()),
             model: None,
             preset: Some(preset),
+            credentials: None,
         }
     }
 }

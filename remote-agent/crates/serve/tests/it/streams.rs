@@ -13,7 +13,7 @@ use tokio::{
 use crate::rig::{DEADLINE, Pipes, Rig};
 
 async fn within<T>(part: impl Future<Output = T>) -> T {
-    tokio::time::timeout(DEADLINE, part).await.expect("the deadline")
+    tokio::time::timeout(DEADLINE, part).await.unwrap()
 }
 
 async fn rig() -> (Rig, Pipes, Agent) {
