@@ -6,11 +6,17 @@
 //!
 //! | I want to… | Open |
 //! | --- | --- |
+//! | use a server | `client/mod.rs`, `client/file.rs` |
+//! | change how requests are kept under way | `client/connection.rs` |
 //! | see what can be asked | `packet/request.rs`, `packet/extension.rs` |
 //! | see what is answered | `packet/reply.rs`, `packet/status.rs` |
 //! | see what is known of a file | `packet/attributes.rs` |
+//! | show a name to a person | `name.rs` |
 //! | change a limit of decoding | `packet/wire.rs`, `packet/mod.rs` |
 
+pub mod client;
+pub mod name;
 pub mod packet;
 
+pub use client::{Client, Error};
 pub use packet::{Attributes, Code, Extension, Kind, Malformed, Reply, Request, Target};
