@@ -8,12 +8,17 @@ use std::{
     time::Duration,
 };
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
-use transport::{Connection, ErrorKind, ExitStatus, FileAttributes, OpenFlags, SftpSession, Stage};
+use bytes::BytesMut;
+use sftp::{Client, client::Push, packet::OpenFlags};
+use stdx::task::Scope;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use transport::{Connection, ErrorKind, ExitStatus};
 
 use crate::remote::{BoxFuture, Deadline, Exec, Output, Put, Remote, RemoteError, Status};
 
 const BUFFER: usize = 32 * 1024;
+/// Writes under way at a time: with OpenSSH they fill its channel's window.
+const WRITES: usize = 64;
 /// Longest pause before a session is asked for once more. With those before it, longer than a channel takes to close.
 const CLOSING: Duration = Duration::from_secs(3);
 
@@ -96,11 +101,11 @@ impl Remote for SshRemote {
 
     fn takes_files(&self) -> BoxFuture<'_, bool> {
         Box::pin(async {
-            let Ok(sftp) = self.open(|| self.connection.sftp()).await else {
+            let Ok(sftp) = open_sftp(self).await else {
                 return false;
             };
             // It was asked only whether it answers.
-            drop(sftp.close().await);
+            sftp.close().await;
             true
         })
     }
@@ -108,50 +113,63 @@ impl Remote for SshRemote {
 
 async fn put(remote: &SshRemote, put: Put<'_>, moved: &AtomicU64) -> Result<(), RemoteError> {
     let connection = &remote.connection;
-    let sftp = remote
-        .open(|| connection.sftp())
-        .await
-        .map_err(|error| match error {
-            RemoteError::Refused(_) => RemoteError::NoFiles,
-            other => other,
-        })?;
+    let sftp = open_sftp(remote).await.map_err(|error| match error {
+        RemoteError::Refused(_) => RemoteError::NoFiles,
+        other => other,
+    })?;
     let result = write(&sftp, put, moved).await;
     // The channel closes in any case; the next step needs it gone.
-    drop(sftp.close().await);
+    sftp.close().await;
     match result {
         Err(RemoteError::Unwritten(source)) if connection.is_closed() => Err(RemoteError::Lost(source)),
         result => result,
     }
 }
 
+async fn open_sftp(remote: &SshRemote) -> Result<Client, RemoteError> {
+    let connection = &remote.connection;
+    let stream = remote.open(|| connection.sftp_stream()).await?;
+    // It ends with the client, at the latest with the connection.
+    let scope = Scope::root("sftp of bootstrap");
+    match Client::start(stream, &sftp::client::Options::default(), &scope).await {
+        Ok(client) => Ok(client),
+        Err(error) if connection.is_closed() => Err(RemoteError::Lost(Box::new(error))),
+        // The session was allowed, and then there was no sftp server in it.
+        Err(_) => Err(RemoteError::NoFiles),
+    }
+}
+
 /// Claims and writes. Up to 64 writes are under way at a time, each at its own position.
-async fn write(sftp: &SftpSession, mut put: Put<'_>, moved: &AtomicU64) -> Result<(), RemoteError> {
+async fn write(sftp: &Client, mut put: Put<'_>, moved: &AtomicU64) -> Result<(), RemoteError> {
+    let (path, failed) = (put.path.as_bytes(), unwritten::<sftp::Error>);
     if let Some(claim) = put.claim
-        && sftp.rename(claim, put.path).await.is_err()
+        && sftp.rename(claim.as_bytes(), path).await.is_err()
     {
         return Err(RemoteError::Unclaimed);
     }
-    let private = FileAttributes {
-        permissions: Some(0o600),
-        ..FileAttributes::empty()
-    };
-    let flags = OpenFlags::CREATE | OpenFlags::WRITE;
     let file = sftp
-        .open_with_flags_and_attributes(put.path, flags, private)
-        .await;
-    let mut file = file.map_err(|error| RemoteError::Unwritten(Box::new(error)))?;
-    let failed = |error: std::io::Error| RemoteError::Unwritten(Box::new(error));
-    file.seek(std::io::SeekFrom::Start(put.offset))
+        .open(path, OpenFlags::CREATE | OpenFlags::WRITE, Some(0o600))
         .await
         .map_err(failed)?;
-    let mut buffer = vec![0; BUFFER];
-    while let count @ 1.. = put.content.read(&mut buffer).await.map_err(failed)? {
-        let piece = buffer.get(..count).unwrap_or_default();
-        file.write_all(piece).await.map_err(failed)?;
-        moved.fetch_add(count as u64, Ordering::Relaxed);
+    let mut writes = Push::new(&file, put.offset, WRITES);
+    let mut buffer = BytesMut::new();
+    loop {
+        buffer.reserve(BUFFER);
+        let mut piece = (&mut put.content).take(BUFFER as u64);
+        match piece.read_buf(&mut buffer).await.map_err(unwritten)? {
+            0 => break,
+            count => {
+                writes.push(buffer.split().freeze()).await.map_err(failed)?;
+                moved.fetch_add(count as u64, Ordering::Relaxed);
+            }
+        }
     }
-    // Waits for the answer to every write.
+    writes.finish().await.map_err(failed)?;
     file.close().await.map_err(failed)
+}
+
+fn unwritten<E: std::error::Error + Send + Sync + 'static>(error: E) -> RemoteError {
+    RemoteError::Unwritten(Box::new(error))
 }
 
 async fn run(
@@ -295,8 +313,6 @@ async fn overdue(deadline: Deadline, moved: &AtomicU64) -> Duration {
 
 fn failed(connection: &Connection, error: transport::Error) -> RemoteError {
     match error.kind() {
-        // The session was allowed, and then there was no sftp server in it.
-        ErrorKind::ChannelRefused if error.stage() == Stage::Session => RemoteError::NoFiles,
         ErrorKind::ChannelRefused if !connection.is_closed() => RemoteError::Refused(Box::new(error)),
         _ => RemoteError::Lost(Box::new(error)),
     }

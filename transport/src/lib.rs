@@ -59,11 +59,6 @@ pub use resolve::{
     AddressFamily, Endpoint, Identity, Methods, Network, Proxy, ResolveOptions, Resolved, Source, Trust,
     UnknownKeys, configured_aliases, resolve,
 };
-/// The SFTP client that [`Connection::sftp`] gives, and how its files are opened.
-pub use russh_sftp::{
-    client::SftpSession,
-    protocol::{FileAttributes, OpenFlags},
-};
 pub use secrets::SecretMemory;
 pub use stream::Stream;
 pub use survey::{Accepted, HostKey, Survey};

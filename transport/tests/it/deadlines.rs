@@ -8,12 +8,9 @@ use std::{
 };
 
 use tokio::net::{TcpSocket, TcpStream, UnixListener};
-use transport::{
-    Error, ErrorKind, Proxy, Stage,
-    testing::{FaultProxy, RealSshd},
-};
+use transport::{Error, ErrorKind, Proxy, Stage, testing::FaultProxy};
 
-use crate::support::{Client, both_servers, sshd_options};
+use crate::support::{Client, both_servers};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -152,7 +149,7 @@ async fn a_channel_that_is_never_opened_is_given_up() {
             connection.exec("true").await.err(),
             connection.open_tcp("127.0.0.1", 9).await.err(),
             connection.open_streamlocal("/nowhere").await.err(),
-            connection.sftp().await.err(),
+            connection.sftp_stream().await.err(),
         ];
         for error in failures {
             let error = error.unwrap();
@@ -165,24 +162,4 @@ async fn a_channel_that_is_never_opened_is_given_up() {
             }
         }
     }
-}
-
-/// A host whose SFTP server starts and says nothing.
-#[tokio::test]
-async fn an_sftp_server_that_says_nothing_is_given_up() {
-    let mut client = Client::new();
-    client.options.deadlines.channel = Duration::from_secs(3);
-    let mut options = sshd_options(&client);
-    options
-        .config
-        .push("Subsystem sftp /bin/cat >/dev/null".to_owned());
-    let server = RealSshd::start(options).await.unwrap();
-    client.trust(&server.known_hosts());
-    let connection = client.connect(&client.resolved(server.address())).await.unwrap();
-    let error = connection.sftp().await.err().unwrap();
-    assert!(
-        error.to_string().contains("the sftp server does not answer"),
-        "{error}"
-    );
-    assert!(error.hint().unwrap().contains("start-up files"), "{error}");
 }

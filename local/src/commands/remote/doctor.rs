@@ -354,12 +354,9 @@ async fn listed(resolved: &Resolved, invocation: &Invocation, loaded: &Loaded) -
 
 /// Sees whether the host takes files over SFTP; `needed` where nothing else carries a program over.
 async fn sftp(connection: &Connection, needed: bool) -> Finding {
-    match patiently(|| connection.sftp()).await {
-        Ok(sftp) => {
-            drop(sftp.close().await);
-            Finding::new("sftp", Grade::Ok, "offered")
-        }
-        Err(error) => {
+    match offers_sftp(connection).await {
+        Ok(()) => Finding::new("sftp", Grade::Ok, "offered"),
+        Err(why_not) => {
             let grade = if needed {
                 Grade::Problem(Class::Bootstrap)
             } else {
@@ -370,11 +367,24 @@ async fn sftp(connection: &Connection, needed: bool) -> Finding {
             } else {
                 "a program is carried over without it"
             };
-            Finding::new("sftp", grade, format!("not offered: {}", error.message()))
+            Finding::new("sftp", grade, format!("not offered: {why_not}"))
                 .why(why)
                 .fix("its administrator offers it: `Subsystem sftp internal-sftp` in sshd_config")
         }
     }
+}
+
+/// Begins an SFTP session and ends it; the error says why there is none.
+async fn offers_sftp(connection: &Connection) -> Result<(), String> {
+    let stream = patiently(|| connection.sftp_stream())
+        .await
+        .map_err(|error| error.message().to_owned())?;
+    let scope = stdx::task::Scope::root("sftp of doctor");
+    let client = sftp::Client::start(stream, &sftp::client::Options::default(), &scope)
+        .await
+        .map_err(|error| error.cause().to_string())?;
+    client.close().await;
+    Ok(())
 }
 
 /// Opens a session. Where the host allows one at a time, the one before may still be closing.

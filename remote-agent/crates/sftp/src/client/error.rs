@@ -137,7 +137,7 @@ impl fmt::Display for Cause {
             }
             Self::Lost(_) => f.write_str("the connection was lost"),
             Self::Silent(time) => write!(f, "the host did not answer for {} s", time.as_secs()),
-            Self::NotSftp(said) if said.is_empty() => f.write_str("it offers no sftp"),
+            Self::NotSftp(said) if said.is_empty() => f.write_str("its sftp server ended at once"),
             Self::NotSftp(said) => write!(f, "its answer is no sftp, it says {said:?}"),
             Self::Malformed(why) => write!(f, "an answer made no sense: {why}"),
             Self::Unexpected(what) => write!(f, "an answer does not fit: {what}"),

@@ -6,6 +6,7 @@
 mod connection;
 mod error;
 mod file;
+mod pipeline;
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use error::{Cause, Error};
 pub use file::{File, Folder};
+pub use pipeline::{Pull, Push};
 
 use crate::{
     Attributes, Code, Extension, Reply, Request, Target,
