@@ -28,6 +28,8 @@ pub enum Stage {
     Launch,
     /// Reaching the daemon.
     Attach,
+    /// Taking what is ours off the host again.
+    Uninstall,
 }
 
 impl fmt::Display for Stage {
@@ -40,6 +42,7 @@ impl fmt::Display for Stage {
             Self::Trial => "trial run",
             Self::Launch => "launch",
             Self::Attach => "attach",
+            Self::Uninstall => "uninstall",
         })
     }
 }
@@ -313,6 +316,7 @@ impl std::error::Error for Error {
 
 fn overdue_hint(stage: Stage) -> &'static str {
     match stage {
+        Stage::Uninstall => "try again, it goes on with what is left; does a disk of the host hang?",
         Stage::Upload | Stage::Verify | Stage::Trial => {
             "try again, the upload goes on where it stopped; if it stops there once more, does a disk of the host hang?"
         }

@@ -7,12 +7,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::{
     answer::{Answer, stderr_lines, unhex},
     artifact::Artifact,
+    asking,
     error::{Error, ErrorKind, Scarce, Stage, StorageError, Trace},
     fence::Fence,
     layout,
     payload::{Encoding, Payload},
     plan::InstallStep,
-    probe,
     progress::{Progress, Update},
     remote::{Deadline, Exec, Put, Remote, RemoteError, Status},
     script::{Call, Carriage, Script},
@@ -106,7 +106,7 @@ impl Upload<'_> {
         let output = self.remote.exec(exec).await;
         let output = output.map_err(|error| fail(ErrorKind::Remote(error)))?;
         let answer = Answer::parse(&fence, &output.stdout);
-        probe::check(&answer, &output, &fail)?;
+        asking::check(&answer, &output, &fail)?;
         verdict(&answer, step, self.artifact, self.remote.host())
     }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use protocol::{Hello, VersionRange};
 
 use crate::{
-    answer::{self, Answer},
+    answer,
+    asking::{self, Asking},
     error::{Error, ErrorKind, Stage, Trace},
     fence::Fence,
     ladder::{Rung, Stay},
-    probe,
-    remote::{Deadline, Exec, Remote, Status},
+    remote::{Deadline, Remote, Status},
     script::{Carriage, Script},
 };
 
@@ -60,19 +60,15 @@ pub(crate) async fn launch(
         .number("rx_unit", u64::from(unit))
         .number("rx_linger", u64::from(linger))
         .finish_by(carriage, SCRIPT);
-    let exec = Exec {
-        command: &call.command,
-        stdin: Box::new(call.stdin.as_slice()),
-        keep: KEEP,
+    let asking = Asking {
+        stage: Stage::Launch,
+        fence: &fence,
+        call,
         deadline: DEADLINE,
+        keep: KEEP,
     };
     let fail = |kind| Error::new(Stage::Launch, remote.host(), kind);
-    let output = remote
-        .exec(exec)
-        .await
-        .map_err(|error| fail(ErrorKind::Remote(error)))?;
-    let answer = Answer::parse(&fence, &output.stdout);
-    probe::check(&answer, &output, &fail)?;
+    let (answer, output) = asking::ask(remote, asking).await?;
     let trace = || Trace {
         command: Some(format!("{program} serve --detach")),
         status: Some(answer::status(&answer, &output)),

@@ -26,6 +26,7 @@
 
 mod answer;
 mod artifact;
+mod asking;
 mod bridge;
 pub mod doctor;
 mod error;

@@ -12,11 +12,12 @@ pub use facts::{
 pub(crate) use read::parse;
 
 use crate::{
-    answer::{self, Answer},
-    error::{Error, ErrorKind, Stage, Trace},
+    answer,
+    asking::{self, Asking},
+    error::{Error, ErrorKind, Stage},
     fence::Fence,
-    remote::{Deadline, Exec, Output, Remote, RemoteError, Status},
-    script::{Carriage, RAN, Script},
+    remote::{Deadline, Remote, RemoteError, Status},
+    script::{Carriage, Script},
 };
 
 const SCRIPT: &str = include_str!("scripts/probe.sh");
@@ -95,21 +96,16 @@ async fn once(remote: &dyn Remote, ask: &Ask<'_>, way: (Carriage, Deadline)) -> 
         .number("rx_room", ask.write.room().div_ceil(1024))
         .text("rx_random", &uuid::Uuid::new_v4().simple().to_string())
         .finish_by(carriage, SCRIPT);
-    let exec = Exec {
-        command: &call.command,
-        stdin: Box::new(call.stdin.as_slice()),
-        keep: KEEP,
+    let asking = Asking {
+        stage: Stage::Probe,
+        fence: &fence,
+        call,
         deadline,
+        keep: KEEP,
     };
-    let fail = |kind| Error::new(Stage::Probe, remote.host(), kind);
     let (sent, begun) = (stdx::clock::unix_millis(), stdx::clock::monotonic());
-    let output = remote
-        .exec(exec)
-        .await
-        .map_err(|error| fail(ErrorKind::Remote(error)))?;
+    let (answer, output) = asking::ask(remote, asking).await?;
     let took = begun.elapsed();
-    let answer = Answer::parse(&fence, &output.stdout);
-    check(&answer, &output, &fail)?;
     let (before, after) = answer::around_mark(&fence, &output.stderr);
     let probe = parse(&answer);
     let exchange = Exchange {
@@ -169,36 +165,6 @@ impl Write {
             Self::Forbidden => 0,
         }
     }
-}
-
-/// Makes sure that a script ran, and ran to its end.
-pub(crate) fn check(
-    answer: &Answer,
-    output: &Output,
-    fail: &dyn Fn(ErrorKind) -> Error,
-) -> Result<(), Error> {
-    if answer.end().is_some() {
-        return Ok(());
-    }
-    let ran = || {
-        output
-            .stdout
-            .split(|byte| *byte == b'\n')
-            .any(|line| line.trim_ascii().ends_with(RAN.as_bytes()))
-    };
-    let kind = if answer.is_empty() && ran() {
-        ErrorKind::Remote(RemoteError::NoInput)
-    } else if answer.is_empty() {
-        ErrorKind::NoShell(answer::first_line(output))
-    } else {
-        ErrorKind::BadAnswer("the answer of the host ended early".to_owned())
-    };
-    let trace = Trace {
-        command: Some("exec /bin/sh".to_owned()),
-        status: Some(output.status.clone()),
-        stderr: answer::stderr_lines(&output.stderr),
-    };
-    Err(fail(kind).with_trace(trace))
 }
 
 #[cfg(test)]

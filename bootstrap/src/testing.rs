@@ -8,6 +8,7 @@ use protocol::hello::VERSIONS;
 use crate::{
     answer::{Answer, stderr_lines},
     artifact::Artifact,
+    asking,
     bridge::BridgeReader,
     doctor::{self, Facts, Grade},
     error::{Error, ErrorKind, Stage},
@@ -39,7 +40,7 @@ pub fn preflight(data: &[u8]) {
         stderr: data.to_vec(),
     };
     let fail = |kind| Error::new(Stage::Probe, "h", kind);
-    let complete = probe::check(&answer, &output, &fail);
+    let complete = asking::check(&answer, &output, &fail);
     assert_eq!(complete.is_ok(), answer.end().is_some());
     for line in stderr_lines(data) {
         let steers = |c: char| c.is_control() && c != '\t';

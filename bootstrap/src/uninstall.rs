@@ -6,11 +6,12 @@
 use std::time::Duration;
 
 use crate::{
-    answer::{Answer, unhex},
-    error::{Error, ErrorKind, Stage},
+    answer::unhex,
+    asking::{self, Asking},
+    error::{Error, Stage},
     fence::Fence,
-    probe::{self, Probe, Proof},
-    remote::{Deadline, Exec, Remote},
+    probe::{Probe, Proof},
+    remote::{Deadline, Remote},
     script::Script,
 };
 
@@ -86,7 +87,7 @@ impl Uninstall {
 /// stays.
 ///
 /// # Errors
-/// [`Stage::Probe`], as for the probe. What could not be removed is no error but [`Uninstall::kept`].
+/// [`Stage::Uninstall`]: the script did not run, or not to its end. What could not be removed is no error but [`Uninstall::kept`].
 pub async fn uninstall(remote: &dyn Remote, probe: &Probe, removal: Removal) -> Result<Uninstall, Error> {
     let fence = Fence::random();
     let script = Script::new(&fence)
@@ -95,20 +96,14 @@ pub async fn uninstall(remote: &dyn Remote, probe: &Probe, removal: Removal) -> 
         .text("rx_runs", &left_behind(probe).join("\n"))
         .number("rx_remove", u64::from(removal != Removal::List))
         .number("rx_purge", u64::from(removal != Removal::Programs));
-    let call = script.finish_by(probe.carriage, SCRIPT);
-    let exec = Exec {
-        command: &call.command,
-        stdin: Box::new(call.stdin.as_slice()),
-        keep: KEEP,
+    let asking = Asking {
+        stage: Stage::Uninstall,
+        fence: &fence,
+        call: script.finish_by(probe.carriage, SCRIPT),
         deadline: DEADLINE,
+        keep: KEEP,
     };
-    let fail = |kind| Error::new(Stage::Probe, remote.host(), kind);
-    let output = remote
-        .exec(exec)
-        .await
-        .map_err(|error| fail(ErrorKind::Remote(error)))?;
-    let answer = Answer::parse(&fence, &output.stdout);
-    probe::check(&answer, &output, &fail)?;
+    let (answer, _) = asking::ask(remote, asking).await?;
     Ok(Uninstall {
         items: answer.all("item").filter_map(item).collect(),
         kept: answer.all("kept").filter_map(kept).collect(),

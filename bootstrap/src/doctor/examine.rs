@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::{
     answer::{Answer, unhex},
-    error::{Error, ErrorKind, Stage},
+    asking::{self, Asking},
+    error::{Error, Stage},
     fence::Fence,
-    probe::{self, Probe, Workspace},
-    remote::{Deadline, Exec, Remote},
+    probe::{Probe, Workspace},
+    remote::{Deadline, Remote},
     script::Script,
 };
 
@@ -79,7 +80,7 @@ pub enum Try {
 /// Asks. What was probed says where to look.
 ///
 /// # Errors
-/// As [`probe::probe`].
+/// As [`crate::probe()`].
 pub async fn examine(remote: &dyn Remote, probe: &Probe, may: Try) -> Result<Examined, Error> {
     let fence = Fence::random();
     let workspace = match &probe.workspace {
@@ -92,19 +93,14 @@ pub async fn examine(remote: &dyn Remote, probe: &Probe, may: Try) -> Result<Exa
         .text("rx_random", &uuid::Uuid::new_v4().simple().to_string())
         .number("rx_try", u64::from(may == Try::AndRemove))
         .finish_by(probe.carriage, SCRIPT);
-    let exec = Exec {
-        command: &call.command,
-        stdin: Box::new(call.stdin.as_slice()),
-        keep: KEEP,
+    let asking = Asking {
+        stage: Stage::Probe,
+        fence: &fence,
+        call,
         deadline: DEADLINE,
+        keep: KEEP,
     };
-    let fail = |kind| Error::new(Stage::Probe, remote.host(), kind);
-    let output = remote
-        .exec(exec)
-        .await
-        .map_err(|error| fail(ErrorKind::Remote(error)))?;
-    let answer = Answer::parse(&fence, &output.stdout);
-    probe::check(&answer, &output, &fail)?;
+    let (answer, _) = asking::ask(remote, asking).await?;
     Ok(read(&answer))
 }
 

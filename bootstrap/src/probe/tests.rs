@@ -1,7 +1,10 @@
 use protocol::{Build, Hello, Identity, VersionRange};
 
 use super::{read::prove, *};
-use crate::answer::Answer;
+use crate::{
+    answer::Answer,
+    remote::{Exec, Output},
+};
 
 pub(crate) fn hello() -> Hello {
     Hello {
