@@ -29,6 +29,7 @@ pub(crate) async fn run(invocation: &Invocation, args: AttachArgs) -> Result<Exi
                 workspace: None,
                 model: None,
                 preset: None,
+                credentials: None,
             },
             preset: None,
             task: None,

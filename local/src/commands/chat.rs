@@ -38,6 +38,7 @@ pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exi
             workspace: Some(workspace),
             model: args.model,
             preset: args.permission_mode.map(super::run::preset),
+            credentials: None,
         }),
         draft: args.task.unwrap_or_default(),
         forwards: args.place.forwards,

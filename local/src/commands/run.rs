@@ -90,6 +90,7 @@ async fn open(
             workspace: None,
             model: None,
             preset: None,
+            credentials: None,
         });
     }
     let workspace = match &connected.plan {
@@ -102,6 +103,7 @@ async fn open(
         workspace: Some(workspace),
         model: args.model.clone(),
         preset,
+        credentials: None,
     })
 }
 

@@ -141,6 +141,7 @@ impl Machine {
             workspace: Some(self.work().display().to_string()),
             model: None,
             preset: None,
+            credentials: None,
         }
     }
 

@@ -59,6 +59,7 @@ impl DemoHost {
             workspace: Some(format!("~/{}", repository::FOLDER)),
             model: None,
             preset: None,
+            credentials: None,
         }
     }
 

@@ -38,6 +38,7 @@ impl Wanted {
             workspace: None,
             model: None,
             preset: None,
+            credentials: None,
         };
         Self { open, is_new: false }
     }

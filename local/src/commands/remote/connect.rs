@@ -50,6 +50,7 @@ pub(crate) async fn on_screen(invocation: &Invocation, args: RemoteConnectArgs) 
             workspace: Some(workspace),
             model: None,
             preset: None,
+            credentials: None,
         }),
         None => Opening::Pick,
     };

@@ -225,6 +225,7 @@ impl Play {
                 workspace: Some(rig.work().display().to_string()),
                 model: None,
                 preset: None,
+                credentials: None,
             })
         } else {
             Opening::Resume(self.session)

@@ -274,6 +274,7 @@ impl<'a> Client<'a> {
             workspace: Some(self.rig.work().display().to_string()),
             model: None,
             preset: None,
+            credentials: None,
         };
         while let Err(error) = link.open_session(&request).await {
             self.complain(&error);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use protocol::{
-    DrainReply, DrainRequest, Hello, OpenSession, SessionId, SessionInfo, SessionList, ShutdownReply,
-    ShutdownRequest, Snapshot, StreamTarget, hello, limits,
+    Credentials, DrainReply, DrainRequest, Hello, OpenSession, PortList, SessionId, SessionInfo, SessionList,
+    ShutdownReply, ShutdownRequest, Snapshot, StreamTarget, hello, limits,
 };
 use serde::de::DeserializeOwned;
 use stdx::task::Scope;
@@ -38,6 +38,9 @@ pub struct Options {
     pub retry_delay: Duration,
     /// What the connection is for.
     pub purpose: Purpose,
+    /// Put into every request to open or resume a session that says nothing of it: whose credentials models are asked
+    /// with.
+    pub credentials: Option<Credentials>,
 }
 
 /// What a connection is for, which decides how much may be under way on one of its streams.
@@ -58,6 +61,7 @@ impl Default for Options {
             attempts: 3,
             retry_delay: Duration::from_millis(200),
             purpose: Purpose::Main,
+            credentials: None,
         }
     }
 }
@@ -167,7 +171,11 @@ impl Agent {
     /// As for every request.
     pub async fn open_session(&self, request: &OpenSession) -> Result<SessionInfo, Error> {
         let what = format!("session {}", request.session);
-        self.call(&Call::post(what, "/v1/sessions", request)?).await
+        let request = OpenSession {
+            credentials: request.credentials.or(self.inner.options.credentials),
+            ..request.clone()
+        };
+        self.call(&Call::post(what, "/v1/sessions", &request)?).await
     }
 
     /// Opens or resumes a session and gives its state. A session that is only resumed takes one round trip: both are
@@ -182,12 +190,22 @@ impl Agent {
             workspace,
             model,
             preset,
+            // An open session changes over, so it does not matter which of the two comes first.
+            credentials: _,
         } = request;
         if workspace.is_none() && model.is_none() && preset.is_none() {
             return tokio::try_join!(self.open_session(request), client.snapshot());
         }
         let info = self.open_session(request).await?;
         Ok((info, client.snapshot().await?))
+    }
+
+    /// Lists the ports on which processes of the agent's user listen. Only agents with [`protocol::ports::CAPABILITY`] know.
+    ///
+    /// # Errors
+    /// As for every request; an agent of before there was this answers `not_found`.
+    pub async fn ports(&self) -> Result<PortList, Error> {
+        self.call(&Call::get("the listening ports", "/v1/ports")).await
     }
 
     /// Gives a handle to one session; nothing is asked yet.

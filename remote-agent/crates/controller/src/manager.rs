@@ -114,6 +114,7 @@ impl Manager {
             workspace: None,
             model: None,
             preset: None,
+            credentials: None,
         })
         .await
     }

@@ -48,6 +48,11 @@ uuid_id! {
     InstanceId
 }
 
+uuid_id! {
+    /// Names one running program that answers parked requests; made at its start.
+    BrokerId
+}
+
 macro_rules! number_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

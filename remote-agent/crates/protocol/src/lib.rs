@@ -9,11 +9,14 @@
 //! | see what a client is told | [`event`] |
 //! | see what a fresh screen gets, and how events change it | [`snapshot`] |
 //! | see what the model asks a person, and the answers | [`question`] |
+//! | see how a request reaches who has the key | [`broker`] |
 //! | see how context and cost are told | [`meter`] |
 //! | see what a byte stream can lead to | [`stream`] |
+//! | see how listening ports are told | [`ports`] |
 //! | know a limit | [`limits`] |
 //! | know what an error code means | [`error`] |
 
+pub mod broker;
 pub mod command;
 pub mod content;
 pub mod error;
@@ -22,11 +25,13 @@ pub mod hello;
 pub mod ids;
 pub mod limits;
 pub mod meter;
+pub mod ports;
 pub mod query;
 pub mod question;
 pub mod snapshot;
 pub mod stream;
 
+pub use broker::{AnswerReceipt, BrokerEvent, BrokerRequest, Credentials};
 pub use command::{Answer, Command, CommandRequest, PromptCommand, Receipt, SessionCommand, TurnCommand};
 pub use content::{CallOutcome, CallView, Outcome, Preset, UsageView};
 pub use error::{ErrorBody, ErrorCode, ErrorResponse};
@@ -34,12 +39,13 @@ pub use event::{
     Delta, DeltaTarget, Event, EventEnvelope, Frame, PromptEvent, SessionEvent, ToolEvent, TurnEvent,
 };
 pub use hello::{Build, Hello, Identity, VersionRange};
-pub use ids::{CommandId, InstanceId, PromptId, SessionId, TurnId};
+pub use ids::{BrokerId, CommandId, InstanceId, PromptId, SessionId, TurnId};
 pub use meter::{Amount, ContextView, CostView};
+pub use ports::{ListeningPort, PortList, PortProcess};
 pub use query::{
     DrainReply, DrainRequest, HistoryPage, OpenSession, SessionInfo, SessionList, ShutdownReply,
     ShutdownRequest,
 };
 pub use question::{PromptKind, Question, QuestionOption, Reply};
-pub use snapshot::{Applied, ApplyError, Item, OpenPrompt, Phase, Snapshot, ToolState};
+pub use snapshot::{Applied, ApplyError, Item, OpenPrompt, Phase, Snapshot, ToolState, Wait};
 pub use stream::{ListenAt, ListenLine, StreamTarget, TerminalOpen};

@@ -33,6 +33,25 @@ pub const REPLY: usize = 16 * 1024;
 /// Events in one history page.
 pub const HISTORY_PAGE: usize = 1_000;
 
+/// The body of a request that is parked for a broker.
+pub const BROKER_BODY: usize = 24 * 1024 * 1024;
+/// The payload of a data frame of an answer.
+pub const BROKER_FRAME: usize = 1024 * 1024;
+/// The payload of the first and of the last frame of an answer.
+pub const BROKER_JSON: usize = 64 * 1024;
+/// Header fields of a parked request, or of its answer's head.
+pub const BROKER_HEADERS: usize = 64;
+/// Bytes of an answer that may wait for the turn; a broker that sends more is held up.
+pub const BROKER_AHEAD: usize = 1024 * 1024;
+/// Requests that a daemon may have parked at a time.
+pub const BROKER_PARKED: usize = 256;
+/// Brokers that a daemon knows at a time, and dead ones that one may name.
+pub const BROKERS: usize = 64;
+/// How long a broker may be away before another one may take over what it has claimed.
+pub const BROKER_AWAY: std::time::Duration = std::time::Duration::from_secs(120);
+
+/// Listening ports in one list.
+pub const PORTS: usize = 1_000;
 /// How long a connection that a listener announced waits to be taken.
 pub const ACCEPT_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
 /// One line of a listener's answer.

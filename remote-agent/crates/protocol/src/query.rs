@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{content::Preset, event::EventEnvelope, ids::SessionId, limits, snapshot::Phase};
+use crate::{
+    broker::Credentials, content::Preset, event::EventEnvelope, ids::SessionId, limits, snapshot::Phase,
+};
 
 /// `POST /v1/sessions`: opens a new session, or resumes one that exists.
 ///
@@ -29,6 +31,11 @@ pub struct OpenSession {
     /// What it may do without asking; the default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
+    /// Whose credentials it asks models with. Absent: those of the host for a new session, and as before for one that is
+    /// resumed. A session that exists changes to what is asked for as soon as no turn runs in it. It does not count for
+    /// whether two requests are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<Credentials>,
 }
 
 /// One session in a list.

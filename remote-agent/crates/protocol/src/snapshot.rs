@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    broker::Credentials,
     content::{CallOutcome, Outcome, Preset, UsageView},
     ids::{PromptId, SessionId, TurnId},
     limits,
@@ -47,6 +48,28 @@ pub struct Snapshot {
     /// What the answers of the model cost so far.
     #[serde(default, skip_serializing_if = "CostView::is_empty")]
     pub cost: CostView,
+    /// What the running turn waits for, other than a person's answer to a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Wait>,
+    /// How often a request was asked again because who had the key went away in mid-answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub asked_again: u64,
+}
+
+/// What a turn waits for, other than a person's answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// Its request to the model is parked, and no broker is there to answer it.
+    Credentials,
+    /// Something of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a session is.
@@ -62,6 +85,9 @@ pub struct SessionHead {
     pub model: String,
     /// What it may do without asking.
     pub preset: Preset,
+    /// Whose credentials it asks models with.
+    #[serde(default, skip_serializing_if = "Credentials::is_host")]
+    pub credentials: Credentials,
 }
 
 /// What a session does.

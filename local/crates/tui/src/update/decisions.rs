@@ -165,6 +165,7 @@ pub(super) fn new_session(model: &mut Model) -> Vec<Effect> {
         workspace,
         model: model_name,
         preset,
+        credentials: None,
     };
     show(model, Session::new(Wanted::new_session(open)))
 }

@@ -60,6 +60,7 @@ async fn each_request_has_its_route() {
         workspace: None,
         model: None,
         preset: None,
+        credentials: None,
     };
     // What these answer is nonsense here; where they went is of interest.
     assert!(agent.open_session(&open).await.is_err());
@@ -271,6 +272,7 @@ async fn resuming_a_session_asks_for_its_state_at_once() {
         workspace: None,
         model: None,
         preset: None,
+        credentials: None,
     };
     let entered = tokio::time::timeout(fake::PATIENCE, fake.agent(options()).enter(&resume)).await;
     let error = entered.expect("both were asked").unwrap_err();

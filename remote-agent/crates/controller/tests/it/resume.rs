@@ -17,6 +17,7 @@ async fn opening_is_idempotent_and_conflicts_are_named() {
         workspace: Some(rig.work()),
         model: None,
         preset: None,
+        credentials: None,
     };
     let first = rig.manager.open(request.clone()).await.unwrap();
     let again = rig.manager.open(request.clone()).await.unwrap();
@@ -45,6 +46,7 @@ async fn a_workspace_that_cannot_be_entered_is_refused_never_replaced() {
             workspace: Some(workspace.to_owned()),
             model: None,
             preset: None,
+            credentials: None,
         };
         let error = rig.manager.open(request).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Workspace, "{workspace}");
@@ -117,6 +119,7 @@ async fn a_session_whose_birth_was_cut_off_is_born_again() {
             workspace: Some(rig.work()),
             model: None,
             preset: None,
+            credentials: None,
         };
         rig.manager.open(request.clone()).await.unwrap();
         rig.restart().await;

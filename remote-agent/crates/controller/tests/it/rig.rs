@@ -137,6 +137,7 @@ impl Rig {
             workspace: Some(self.work()),
             model: None,
             preset: Some(preset),
+            credentials: None,
         };
         (session, self.manager.open(request).await.unwrap())
     }

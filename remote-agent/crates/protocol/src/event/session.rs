@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    broker::Credentials,
     content::Preset,
     ids::{CommandId, InstanceId, SessionId},
     limits,
@@ -36,6 +37,12 @@ pub enum SessionEvent {
         /// How many tokens fit into its context window; absent when that is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_window: Option<u64>,
+    },
+    /// From here on its models are asked with these credentials. A session of which this is not told uses those of the
+    /// host.
+    CredentialsChanged {
+        /// Whose.
+        credentials: Credentials,
     },
     /// The fixed prefix of its model requests was made.
     PrefixMade {

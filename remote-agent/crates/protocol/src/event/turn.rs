@@ -7,6 +7,7 @@ use crate::{
     ids::{CommandId, TurnId},
     limits,
     meter::Amount,
+    snapshot::Wait,
 };
 
 /// What happened to a turn.
@@ -46,6 +47,27 @@ pub enum TurnEvent {
         turn: TurnId,
         /// The message.
         item: u64,
+        /// Why.
+        #[serde(deserialize_with = "limits::text::<{limits::LINE}, _>")]
+        reason: String,
+    },
+    /// The turn cannot go on by itself.
+    Waiting {
+        /// The turn.
+        turn: TurnId,
+        /// What it waits for.
+        what: Wait,
+    },
+    /// What the turn waited for has come.
+    WentOn {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// A request to the model is asked again although its answer had begun: who had the key went away in mid-answer. What
+    /// was streamed of the answer is taken back by `discarded` before it.
+    AskedAgain {
+        /// The turn.
+        turn: TurnId,
         /// Why.
         #[serde(deserialize_with = "limits::text::<{limits::LINE}, _>")]
         reason: String,

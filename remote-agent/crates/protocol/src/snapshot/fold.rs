@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Applied, ApplyError, Item, Phase, SessionHead, Snapshot, ToolState};
 use crate::{
+    broker::Credentials,
     content::{Outcome, Preset, UsageView},
     event::{Delta, DeltaTarget, Event, EventEnvelope, PromptEvent, SessionEvent, ToolEvent, TurnEvent},
     ids::{PromptId, SessionId, TurnId},
@@ -20,6 +21,7 @@ impl Snapshot {
             workspace: String::new(),
             model: String::new(),
             preset: Preset::default(),
+            credentials: Credentials::default(),
         };
         Self {
             at: 0,
@@ -32,6 +34,8 @@ impl Snapshot {
             usage: UsageView::default(),
             context: ContextView::default(),
             cost: CostView::default(),
+            waiting: None,
+            asked_again: 0,
         }
     }
 
@@ -101,6 +105,7 @@ impl Snapshot {
                     workspace: workspace.clone(),
                     model: model.clone(),
                     preset: *preset,
+                    credentials: self.session.credentials,
                 };
             }
             SessionEvent::ModelChanged {
@@ -110,6 +115,7 @@ impl Snapshot {
                 self.session.model.clone_from(model);
                 self.context.window = *context_window;
             }
+            SessionEvent::CredentialsChanged { credentials } => self.session.credentials = *credentials,
             SessionEvent::PresetChanged { preset, .. } => self.session.preset = *preset,
             SessionEvent::Closed { .. } => self.phase = Phase::Closed,
             SessionEvent::PrefixMade { .. }
@@ -139,6 +145,11 @@ impl Snapshot {
                 text,
             } => self.partial(*turn, *item, *offset, text),
             TurnEvent::Discarded { item, .. } => self.discard(*item),
+            TurnEvent::Waiting { turn, what } => {
+                self.waiting = (self.phase.turn() == Some(*turn)).then_some(*what);
+            }
+            TurnEvent::WentOn { .. } => self.waiting = None,
+            TurnEvent::AskedAgain { .. } => self.asked_again += 1,
             TurnEvent::Assistant {
                 turn,
                 item,
@@ -221,6 +232,7 @@ impl Snapshot {
     fn end_turn(&mut self, turn: TurnId, outcome: &Outcome, usage: UsageView) {
         self.queue.retain(|queued| *queued != turn);
         if self.phase.turn() == Some(turn) {
+            self.waiting = None;
             self.phase = Phase::Idle;
         }
         self.items.retain_mut(|item| keep_recorded(item, turn));

@@ -6,8 +6,10 @@
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use protocol::{
-    CommandRequest, DrainReply, DrainRequest, ErrorResponse, Frame, Hello, HistoryPage, OpenSession, Outcome,
-    Phase, Receipt, SessionList, ShutdownReply, ShutdownRequest,
+    AnswerReceipt, BrokerEvent, BrokerRequest, CommandRequest, DrainReply, DrainRequest, ErrorResponse,
+    Frame, Hello, HistoryPage, OpenSession, Outcome, Phase, Receipt, SessionList, ShutdownReply,
+    ShutdownRequest,
+    broker::{AnswerEnd, AnswerHead},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -38,6 +40,11 @@ fn round_trip(name: &str, json: &str) -> Value {
         "shutdown_reply" => through::<ShutdownReply>(json),
         "drain_request" => through::<DrainRequest>(json),
         "drain_reply" => through::<DrainReply>(json),
+        "broker_request" => through::<BrokerRequest>(json),
+        "broker_event" => through::<BrokerEvent>(json),
+        "answer_head" => through::<AnswerHead>(json),
+        "answer_end" => through::<AnswerEnd>(json),
+        "answer_receipt" => through::<AnswerReceipt>(json),
         "receipt" => through::<Receipt>(json),
         other => panic!("{name}: no wire type is called {other}"),
     };

@@ -1,6 +1,8 @@
 //! The wire types as another program sees them.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod answer;
+mod brokered;
 mod decode;
 mod fold;
 mod golden;

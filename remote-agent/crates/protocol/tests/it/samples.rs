@@ -1,15 +1,17 @@
 //! One value of every wire type and variant, under the name of its golden file.
 
 use protocol::{
-    Amount, Answer, Build, CallOutcome, CallView, Command, CommandId, CommandRequest, Delta, DeltaTarget,
-    DrainReply, DrainRequest, ErrorBody, ErrorCode, ErrorResponse, Event, EventEnvelope, Frame, Hello,
-    HistoryPage, Identity, InstanceId, Item, OpenPrompt, OpenSession, Outcome, Phase, Preset, PromptCommand,
-    PromptEvent, PromptId, PromptKind, Question, QuestionOption, Receipt, Reply, SessionCommand,
-    SessionEvent, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest, Snapshot, ToolEvent,
-    ToolState, TurnCommand, TurnEvent, TurnId, UsageView, VersionRange,
+    Amount, Answer, Build, CallOutcome, CallView, Command, CommandId, CommandRequest, Credentials, Delta,
+    DeltaTarget, DrainReply, DrainRequest, ErrorBody, ErrorCode, ErrorResponse, Event, EventEnvelope, Frame,
+    Hello, HistoryPage, Identity, InstanceId, Item, OpenPrompt, OpenSession, Outcome, Phase, Preset,
+    PromptCommand, PromptEvent, PromptId, PromptKind, Question, QuestionOption, Receipt, Reply,
+    SessionCommand, SessionEvent, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest,
+    Snapshot, ToolEvent, ToolState, TurnCommand, TurnEvent, TurnId, UsageView, VersionRange, Wait,
 };
 use serde_json::Value;
 use uuid::Uuid;
+
+use crate::brokered;
 
 pub(crate) const TURN: TurnId = TurnId(3);
 
@@ -66,13 +68,13 @@ pub(crate) fn all() -> Vec<(&'static str, String, Value)> {
         let name = json(code).as_str().unwrap().to_owned();
         add("error", &name, json(error(code)));
     }
-    for (kind, variant, value) in queries().into_iter().chain(draining()) {
+    for (kind, variant, value) in queries().into_iter().chain(draining()).chain(brokered::all()) {
         add(kind, variant, value);
     }
     out
 }
 
-fn json(value: impl serde::Serialize) -> Value {
+pub(crate) fn json(value: impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
@@ -139,7 +141,11 @@ fn session_events() -> impl Iterator<Item = (&'static str, SessionEvent)> {
         command: command(),
         reason: "the turn had ended".into(),
     };
+    let credentials = SessionEvent::CredentialsChanged {
+        credentials: Credentials::Broker,
+    };
     [
+        ("session.credentials_changed", credentials),
         ("session.opened", opened),
         ("session.opened_with_window", measured),
         ("session.model_changed", model),
@@ -208,7 +214,18 @@ fn turn_events() -> impl Iterator<Item = (&'static str, TurnEvent)> {
         outcome: Outcome::Completed,
         usage: usage(),
     };
+    let waiting = TurnEvent::Waiting {
+        turn: TURN,
+        what: Wait::Credentials,
+    };
+    let again = TurnEvent::AskedAgain {
+        turn: TURN,
+        reason: "the machine with the key went away in mid-answer; asking again".into(),
+    };
     [
+        ("turn.waiting", waiting),
+        ("turn.went_on", TurnEvent::WentOn { turn: TURN }),
+        ("turn.asked_again", again),
         ("turn.submitted", submitted),
         ("turn.started", TurnEvent::Started { turn: TURN }),
         ("turn.partial", partial),
@@ -360,6 +377,7 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
         workspace: Some("~/work".into()),
         model: Some("main".into()),
         preset: Some(Preset::ReadOnly),
+        credentials: None,
     };
     let resume = OpenSession {
         workspace: None,
