@@ -134,7 +134,7 @@ impl bootstrap::Progress for Doings {
             Update::Stage(Step::Probe | Step::Choose) => self.stage(Stage::Probing),
             Update::Stage(Step::Upload) => self.stage(Stage::Installing { done: 0, total: 0 }),
             // Seconds at most; the full bar stays.
-            Update::Stage(Step::Verify | Step::Trial) => {}
+            Update::Stage(Step::Verify | Step::Trial | Step::Uninstall) => {}
             Update::Stage(Step::Launch) => self.stage(Stage::Launching),
             Update::Stage(Step::Attach) => self.stage(Stage::Attaching),
             Update::Uploaded { done, total } => self.stage(Stage::Installing { done, total }),
