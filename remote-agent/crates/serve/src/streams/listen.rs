@@ -248,19 +248,16 @@ fn tcp_peer((stream, peer): (tokio::net::TcpStream, SocketAddr)) -> (Socket, Str
 }
 
 async fn tcp(host: &str, port: u16) -> Result<Bound, Failure> {
-    let bad = |why: String| {
-        Failure::new(
-            ErrorCode::Unreachable,
-            format!("could not listen on {host} port {port} of this host: {why}"),
-        )
-    };
+    let bad = |why: &io::Error| refused(&format!("{host} port {port}"), why);
     let addresses = match host {
         // The second is for machines without the first; with it, it takes both families.
         "*" => vec![
             SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 0_u16], port)),
             SocketAddr::from(([0, 0, 0, 0], port)),
         ],
-        _ => lookup::addresses(host, port).await.map_err(bad)?,
+        _ => lookup::addresses(host, port)
+            .await
+            .map_err(|why| bad(&io::Error::other(why)))?,
     };
     let mut first: Option<TcpListener> = None;
     let mut second = None;
@@ -281,12 +278,9 @@ async fn tcp(host: &str, port: u16) -> Result<Bound, Failure> {
         }
     }
     let Some(listener) = first else {
-        return Err(bad(last.to_string()));
+        return Err(bad(&last));
     };
-    let port = listener
-        .local_addr()
-        .map_err(|error| bad(error.to_string()))?
-        .port();
+    let port = listener.local_addr().map_err(|error| bad(&error))?.port();
     let at = ListenAt::Tcp {
         host: host.to_owned(),
         port,
@@ -298,24 +292,19 @@ async fn tcp(host: &str, port: u16) -> Result<Bound, Failure> {
 }
 
 async fn unix(path: &str) -> Result<Bound, Failure> {
-    let bad = |why: String| {
-        Failure::new(
-            ErrorCode::Unreachable,
-            format!("could not listen on {path} of this host: {why}"),
-        )
-    };
+    let bad = |why: &io::Error| refused(path, why);
     if !path.starts_with('/') {
-        return Err(bad("the path is not absolute".to_owned()));
+        return Err(bad(&io::Error::other("the path is not absolute")));
     }
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_over(Path::new(path)).await => {
-            fs::remove_file(path).map_err(|error| bad(error.to_string()))?;
-            UnixListener::bind(path).map_err(|error| bad(error.to_string()))?
+            fs::remove_file(path).map_err(|error| bad(&error))?;
+            UnixListener::bind(path).map_err(|error| bad(&error))?
         }
-        other => other.map_err(|error| bad(error.to_string()))?,
+        other => other.map_err(|error| bad(&error))?,
     };
     let file = SocketFile(path.into());
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|error| bad(error.to_string()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|error| bad(&error))?;
     Ok(Bound {
         sockets: Sockets::Unix(listener, file),
         at: ListenAt::Unix {
@@ -329,4 +318,14 @@ async fn is_left_over(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     let connected = tokio::net::UnixStream::connect(path).await;
     is_socket && connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Says that nobody can listen somewhere. That somebody else does is a code of its own: another port may do.
+fn refused(place: &str, why: &io::Error) -> Failure {
+    let code = if why.kind() == io::ErrorKind::AddrInUse {
+        ErrorCode::Conflict
+    } else {
+        ErrorCode::Unreachable
+    };
+    Failure::new(code, format!("could not listen on {place} of this host: {why}"))
 }

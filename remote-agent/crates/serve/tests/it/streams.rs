@@ -253,3 +253,18 @@ async fn readers_that_stand_still_hold_up_nobody() {
     let (near, far) = opened(&agent).await;
     talk(near, far).await;
 }
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_told_apart() {
+    let (_rig, _pipes, agent) = rig().await;
+    let (listener, _) = listener().await;
+    let at = ListenAt::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: listener.local_addr().unwrap().port(),
+    };
+    let taken = agent.open_stream(&StreamTarget::Listen { at }).await;
+    assert!(
+        matches!(&taken, Err(Error::Agent(body)) if body.code == ErrorCode::Conflict),
+        "{taken:?}"
+    );
+}
