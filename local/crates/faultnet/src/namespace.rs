@@ -43,6 +43,10 @@ impl Namespace {
         ip(&["-n", &self.name, "link", "set", device, state])
     }
 
+    pub(crate) fn set_mtu(&self, device: &str, bytes: u16) -> anyhow::Result<()> {
+        ip(&["-n", &self.name, "link", "set", device, "mtu", &bytes.to_string()])
+    }
+
     /// Does `work` with this thread inside the namespace. Threads and processes that it starts stay inside, and so do
     /// the sockets that it opens.
     ///

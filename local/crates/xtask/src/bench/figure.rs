@@ -10,6 +10,9 @@ pub(crate) enum Goal {
     /// The limit or less.
     #[serde(rename = "<=")]
     AtMost,
+    /// The limit or more.
+    #[serde(rename = ">=")]
+    AtLeast,
 }
 
 /// A value beside its goal.
@@ -40,14 +43,28 @@ impl Figure {
         }
     }
 
+    /// Judges a value that must be `limit` at least.
+    pub(crate) fn at_least(name: &str, value: f64, unit: &str, limit: f64, note: String) -> Self {
+        Self {
+            goal: Goal::AtLeast,
+            ok: value >= limit,
+            ..Self::at_most(name, value, unit, limit, note)
+        }
+    }
+
     /// Reads a line that [`Figure`] printed.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let ["figure", name, value, unit, "goal", "<=", limit, "ok" | "short"] = words.as_slice() else {
+        let ["figure", name, value, unit, "goal", goal, limit, "ok" | "short"] = words.as_slice() else {
             return None;
         };
         let (value, limit) = (value.parse().ok()?, limit.parse().ok()?);
-        Some(Self::at_most(name, value, unit, limit, String::new()))
+        let judge = match *goal {
+            "<=" => Self::at_most,
+            ">=" => Self::at_least,
+            _ => return None,
+        };
+        Some(judge(name, value, unit, limit, String::new()))
     }
 }
 
@@ -61,7 +78,11 @@ impl fmt::Display for Figure {
             ..
         } = self;
         let verdict = if self.ok { "ok" } else { "short" };
-        write!(f, "figure {name} {value:.2} {unit} goal <= {limit} {verdict}")?;
+        let goal = match self.goal {
+            Goal::AtMost => "<=",
+            Goal::AtLeast => ">=",
+        };
+        write!(f, "figure {name} {value:.2} {unit} goal {goal} {limit} {verdict}")?;
         if !self.note.is_empty() {
             write!(f, "\n  {}", self.note)?;
         }
@@ -78,6 +99,11 @@ impl Runs {
     pub(crate) fn new(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self(values)
+    }
+
+    /// Says how many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// Gives the middle one, or the mean of the two in the middle; of no runs, not a number.
@@ -154,6 +180,9 @@ mod tests {
         assert_eq!((read.value, read.limit, read.ok), (1.5, 2.0, true));
         assert!(!Figure::at_most("a", 2.5, "ms", 2.0, String::new()).ok);
         assert_eq!(Figure::parse("  ours 1.50 ms"), None);
+        let least = Figure::at_least("c", 0.96, "x", 0.97, String::new());
+        assert_eq!(least.to_string(), "figure c 0.96 x goal >= 0.97 short");
+        assert_eq!(Figure::parse(&least.to_string()), Some(least));
     }
 
     #[test]

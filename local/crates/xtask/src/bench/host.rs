@@ -172,6 +172,16 @@ impl Ground {
         Watched::start(command, Some(&self.lab.client))
     }
 
+    /// Starts OpenSSH's `sftp`, which does what stands in the file `batch`.
+    pub(super) fn sftp(&self, batch: &Path) -> anyhow::Result<Watched> {
+        let mut command = self.openssh("sftp", "-P");
+        command
+            .arg("-b")
+            .arg(batch)
+            .arg(format!("root@{SERVER_ADDRESS}"));
+        Watched::start(command, Some(&self.lab.client))
+    }
+
     fn openssh(&self, program: &str, port: &str) -> Command {
         let ssh = self.folder.path().join("ssh");
         let mut command = clean(system::command(program), &self.laptop());

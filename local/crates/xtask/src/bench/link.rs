@@ -85,10 +85,10 @@ pub(super) fn run(task: &mut Task, only: Option<Part>) -> anyhow::Result<()> {
 /// Installs and starts the agent on a host that has none, and stays until it is dropped.
 const VISIT: [&str; 4] = ["remote", "connect", "box", "--no-screen"];
 /// What it says then.
-const CONNECTED: &str = "Ctrl-C hangs up";
+pub(super) const CONNECTED: &str = "Ctrl-C hangs up";
 
 /// Connects for the first time and gives how many bytes that took to the host.
-fn first_visit(ground: &Ground, interrupt: &Interrupt) -> anyhow::Result<u64> {
+pub(super) fn first_visit(ground: &Ground, interrupt: &Interrupt) -> anyhow::Result<u64> {
     let before = ground.lab.sent_by_client();
     ground.ours(&VISIT)?.until_line(CONNECTED, interrupt)?;
     Ok(ground.lab.sent_by_client() - before)
@@ -193,7 +193,7 @@ fn cold(ground: &Ground, runs: u32, report: &mut Report, interrupt: &Interrupt) 
     Ok(())
 }
 
-fn incompressible(file: &Path, size: u64) -> anyhow::Result<()> {
+pub(super) fn incompressible(file: &Path, size: u64) -> anyhow::Result<()> {
     use std::io::Read as _;
     let mut random = fs::File::open("/dev/urandom")?.take(size);
     let mut file = fs::File::create(file).context("could not write the file to copy")?;

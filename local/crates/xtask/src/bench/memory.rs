@@ -101,7 +101,7 @@ pub(super) fn screen(ground: &Ground, report: &mut Report, interrupt: &Interrupt
 }
 
 /// Gives a value of `/proc/PID/status` that is in kB as MiB.
-fn mib(pid: u32, key: &str) -> anyhow::Result<f64> {
+pub(super) fn mib(pid: u32, key: &str) -> anyhow::Result<f64> {
     let kib: f64 = status(pid, key)
         .and_then(|value| value.parse().ok())
         .with_context(|| format!("process {pid} is gone, or has no {key}"))?;

@@ -5,6 +5,7 @@
 //! | I want to… | Open |
 //! | --- | --- |
 //! | measure the link beside OpenSSH | `link.rs`, on the ground of `host.rs` |
+//! | measure what goes through the link beside OpenSSH | `ssh.rs` and what is below it, on the same ground |
 //! | measure what stays resident | `memory.rs` |
 //! | measure how fast a local run starts | `start.rs` |
 //! | change the network between client and server | the crate `faultnet` |
@@ -16,6 +17,7 @@ mod link;
 mod memory;
 mod model;
 mod process;
+mod ssh;
 mod start;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +34,8 @@ pub(crate) enum What {
     Approval,
     /// The link beside OpenSSH on the same sshd, at 0 ms and at 50 ms round trip; takes root and `dist/`.
     Link,
+    /// What goes through the link beside OpenSSH's forwards and `sftp`, on the same sshd; takes root and `dist/`.
+    Ssh,
     /// From the start of a local run to its first model request; takes `dist/`.
     Start,
 }
@@ -44,9 +48,19 @@ pub(crate) struct BenchArgs {
     /// Print one JSON array instead of lines.
     #[arg(long)]
     json: bool,
-    /// Measure only this part of the link.
+    /// Measure only this part: of `link` warm, cold, reconnect, memory or size; of `ssh` as its lines are called, without
+    /// the round trip.
     #[arg(long, value_name = "PART")]
-    only: Option<link::Part>,
+    only: Option<String>,
+    /// How many pairs `ssh` measures.
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    pairs: u32,
+    /// The only round trip at which `ssh` measures pairs, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    rtt: Option<u32>,
+    /// What `ssh` lets ours add to `remote connect`, to compare ways.
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    with: Vec<String>,
     /// How often each pair is measured.
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -79,6 +93,19 @@ impl Report {
     }
 }
 
+/// Finds the part of a measurement that is meant.
+fn part<P: ValueEnum>(name: Option<&str>) -> anyhow::Result<Option<P>> {
+    let Some(name) = name else { return Ok(None) };
+    match P::from_str(name, false) {
+        Ok(part) => Ok(Some(part)),
+        Err(_) => {
+            let known = P::value_variants().iter().filter_map(P::to_possible_value);
+            let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
+            anyhow::bail!("{name} is no part of this measurement, which has {}", known.join(", "))
+        }
+    }
+}
+
 /// Measures. `false` means that a goal was missed.
 pub(crate) fn run(root: &Path, args: BenchArgs, interrupt: Interrupt) -> anyhow::Result<bool> {
     let report = Report {
@@ -93,7 +120,16 @@ pub(crate) fn run(root: &Path, args: BenchArgs, interrupt: Interrupt) -> anyhow:
     };
     match args.what {
         What::Approval => approval::run(root, &mut task)?,
-        What::Link => link::run(&mut task, args.only)?,
+        What::Link => link::run(&mut task, part(args.only.as_deref())?)?,
+        What::Ssh => {
+            let wanted = ssh::Wanted {
+                only: part(args.only.as_deref())?,
+                pairs: args.pairs,
+                round_trip: args.rtt,
+                with: args.with,
+            };
+            ssh::run(&mut task, &wanted)?;
+        }
         What::Start => start::run(&mut task)?,
     }
     let figures = task.report.figures;
