@@ -47,13 +47,15 @@ impl Default for Options {
 pub(crate) struct Shared {
     pub(crate) manager: Manager,
     pub(crate) options: Options,
+    pub(crate) ports: handlers::ports::Seen,
 }
 
 /// Makes the routes for the sessions of a manager.
 pub fn router(manager: Manager, options: Options) -> Router {
-    use handlers::{commands, daemon, events, fallback, history, sessions};
+    use handlers::{commands, daemon, events, fallback, history, ports, sessions};
     Router::new()
         .route("/v1/hello", get(daemon::hello))
+        .route("/v1/ports", get(ports::list))
         .route("/v1/drain", post(daemon::drain))
         .route("/v1/shutdown", post(daemon::shutdown))
         .route("/v1/sessions", get(sessions::list).post(sessions::open))
@@ -68,5 +70,9 @@ pub fn router(manager: Manager, options: Options) -> Router {
         // Below what reads whole bodies.
         .route("/v1/streams", post(streams::open))
         .layer(middleware::from_fn(auth::refuse_web_pages))
-        .with_state(Shared { manager, options })
+        .with_state(Shared {
+            manager,
+            options,
+            ports: ports::Seen::default(),
+        })
 }

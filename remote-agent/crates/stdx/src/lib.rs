@@ -13,6 +13,7 @@
 //! | hold a secret so that it does not print | [`secret`] |
 //! | replace a file so that a crash leaves the old or the new one | [`atomic_write`] |
 //! | cut text at a character boundary | [`bounded`] |
+//! | know which ports of this machine somebody listens on | [`listening`] |
 //! | have a temporary folder that a kill does not leave behind for ever | [`private_folder`] |
 //! | take a path that is known to be absolute | [`abs_path`] |
 
@@ -21,6 +22,7 @@ pub mod atomic_write;
 pub mod bounded;
 pub mod clock;
 pub mod gauge;
+pub mod listening;
 pub mod private_folder;
 pub mod process;
 pub mod secret;

@@ -5,4 +5,5 @@ pub(crate) mod daemon;
 pub(crate) mod events;
 pub(crate) mod fallback;
 pub(crate) mod history;
+pub(crate) mod ports;
 pub(crate) mod sessions;
