@@ -13,10 +13,13 @@
 //! | see what is known of a file | `packet/attributes.rs` |
 //! | show a name to a person | `name.rs` |
 //! | change a limit of decoding | `packet/wire.rs`, `packet/mod.rs` |
+//! | change what the server does with a request | `server/session.rs` |
+//! | change where names of a client begin | `server/paths.rs` |
 
 pub mod client;
 pub mod name;
 pub mod packet;
+pub mod server;
 
 pub use client::{Client, Error};
 pub use packet::{Attributes, Code, Extension, Kind, Malformed, Reply, Request, Target};

@@ -19,7 +19,9 @@ impl Names {
 
     fn name(&mut self, which: usize, number: u32) -> String {
         let files = ["/etc/passwd", "/etc/group"];
-        let maps = self.0.get_or_insert_with(|| files.map(|file| by_number(&read(file))));
+        let maps = self
+            .0
+            .get_or_insert_with(|| files.map(|file| by_number(&read(file))));
         let name = maps.get(which).and_then(|map| map.get(&number));
         name.cloned().unwrap_or_else(|| number.to_string())
     }
@@ -55,7 +57,8 @@ fn by_number(text: &str) -> HashMap<u32, String> {
 mod tests {
     #[test]
     fn the_first_name_of_a_number_counts() {
-        let names = super::by_number("root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nodd\nme:x:1000:5::/h:/s\n");
+        let names =
+            super::by_number("root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nodd\nme:x:1000:5::/h:/s\n");
         assert_eq!(names.len(), 2);
         assert_eq!((names[&0].as_str(), names[&1000].as_str()), ("root", "me"));
     }

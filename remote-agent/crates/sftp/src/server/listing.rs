@@ -19,7 +19,7 @@ pub(super) fn line(name: &[u8], stat: &Stat, names: &mut Names) -> Vec<u8> {
         names.user(stat.st_uid),
         names.group(stat.st_gid),
         stat.st_size,
-        date(stat.st_mtime as i64)
+        date(stat.st_mtime)
     )
     .into_bytes();
     line.extend_from_slice(name);

@@ -2,3 +2,4 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod packets;
+mod server;
