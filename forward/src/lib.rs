@@ -11,14 +11,18 @@
 //! | change how bytes are copied | `copy` |
 //! | add, remove, re-dial | `supervisor` |
 
+mod carrier;
 mod copy;
 mod error;
 mod local;
+mod owner;
 mod spec;
 mod supervisor;
 mod table;
 
+pub use carrier::{BoxFuture, Bytes, Carrier, Incoming, Refusal, RefusalKind};
 pub use error::Error;
-pub use spec::{Endpoint, Kind, Spec};
+pub use owner::Owner;
+pub use spec::{Endpoint, Kind, Spec, Via};
 pub use supervisor::{ForwardOptions, Forwards};
-pub use table::{RuleId, RuleSnapshot, RuleState};
+pub use table::{LastError, RuleId, RuleSnapshot, RuleState, Way};

@@ -10,7 +10,7 @@ use tokio::{
 };
 use transport::{Connection, Stream};
 
-use crate::{Endpoint, Error, ForwardOptions, Spec, copy::copy_both, supervisor::Reporter};
+use crate::{Endpoint, Error, ForwardOptions, Spec, copy::copy_both, supervisor::Reporter, table::Outcome};
 
 /// A listener of a local rule.
 pub(crate) enum Listener {
@@ -41,6 +41,8 @@ impl Listener {
         let fail = |source| Error::Bind {
             rule: spec.to_string(),
             address: spec.bind.to_string(),
+            owner: None,
+            free: None,
             source,
         };
         match &spec.bind {
@@ -138,7 +140,7 @@ pub(crate) async fn accept(
                 () = token.cancelled() => Ok(()),
                 served = serve(client, &target, connection, options) => served,
             };
-            reporter.closed(served.err());
+            reporter.closed(served.map_or_else(Outcome::Failed, |()| Outcome::Done));
         }));
     }
 }

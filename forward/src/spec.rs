@@ -29,7 +29,19 @@ pub enum Endpoint {
     Unix(String),
 }
 
-/// A forward rule.
+/// How the connections of a rule reach the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Via {
+    /// Through the agent where one runs and sshd allows forwarding, as plain SSH channels otherwise.
+    #[default]
+    Auto,
+    /// As plain SSH channels.
+    Ssh,
+    /// Through the agent, whatever sshd allows.
+    Agent,
+}
+
+/// A forward rule. As text: `L:[bind:]port:host:port`, then ` via=ssh` or ` via=agent` where it is not automatic.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     /// The direction.
@@ -38,6 +50,8 @@ pub struct Spec {
     pub bind: Endpoint,
     /// Where to connect to; `None` only for [`Kind::Dynamic`].
     pub target: Option<Endpoint>,
+    /// How it reaches the host.
+    pub via: Via,
 }
 
 impl Spec {
@@ -54,6 +68,32 @@ impl Spec {
     }
 }
 
+/// What stands before the way in a rule's text.
+const VIA: &str = " via=";
+
+impl FromStr for Via {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "ssh" => Ok(Self::Ssh),
+            "agent" => Ok(Self::Agent),
+            _ => Err("via is auto, ssh or agent"),
+        }
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Ssh => "ssh",
+            Self::Agent => "agent",
+        })
+    }
+}
+
 impl FromStr for Spec {
     type Err = Error;
 
@@ -66,6 +106,10 @@ impl FromStr for Spec {
 }
 
 fn parse(text: &str) -> Result<Spec, &'static str> {
+    let (text, via) = match text.rsplit_once(VIA) {
+        Some((rest, word)) => (rest, word.parse()?),
+        None => (text, Via::Auto),
+    };
     let (kind, rest) = match text.split_once(':') {
         Some(("L" | "l", rest)) => (Kind::Local, rest),
         Some(("R" | "r", rest)) => (Kind::Remote, rest),
@@ -85,6 +129,7 @@ fn parse(text: &str) -> Result<Spec, &'static str> {
             kind,
             bind,
             target: None,
+            via,
         });
     }
     let (bind, target) = match fields.as_slice() {
@@ -92,6 +137,9 @@ fn parse(text: &str) -> Result<Spec, &'static str> {
         [from, host, port] if !is_path(port) => (bind_field(from)?, tcp(host, port)?),
         [host, port, to] => (tcp(host_to_bind(host), port)?, unix(to)?),
         [bind, port, host, target] => (tcp(host_to_bind(bind), port)?, tcp(host, target)?),
+        [_] if kind == Kind::Remote => {
+            return Err("a remote rule needs a target: a SOCKS server on the host is not offered");
+        }
         _ => return Err("a rule has two to four parts between colons"),
     };
     if matches!(target, Endpoint::Tcp { port: 0, .. }) {
@@ -101,6 +149,7 @@ fn parse(text: &str) -> Result<Spec, &'static str> {
         kind,
         bind,
         target: Some(target),
+        via,
     })
 }
 
@@ -169,7 +218,7 @@ fn unix(path: &str) -> Result<Endpoint, &'static str> {
     if path.len() > 107 {
         return Err("the socket path is longer than 107 bytes");
     }
-    if !path.starts_with('/') || path.contains(['\0', '[', ']', ':']) {
+    if !path.starts_with('/') || path.contains(['\0', '[', ']', ':']) || path.contains(VIA) {
         return Err("the socket path is not absolute or has characters that cannot stand in a rule");
     }
     Ok(Endpoint::Unix(path.to_owned()))
@@ -193,9 +242,12 @@ impl fmt::Display for Spec {
             Kind::Dynamic => 'D',
         };
         write!(f, "{letter}:{}", self.bind)?;
-        match &self.target {
-            Some(target) => write!(f, ":{target}"),
-            None => Ok(()),
+        if let Some(target) = &self.target {
+            write!(f, ":{target}")?;
+        }
+        match self.via {
+            Via::Auto => Ok(()),
+            via => write!(f, "{VIA}{via}"),
         }
     }
 }
@@ -225,6 +277,9 @@ mod tests {
         check("R:0:localhost:3000", "R:127.0.0.1:0:localhost:3000");
         check("D:1080", "D:127.0.0.1:1080");
         check("D:[::1]:1080", "D:[::1]:1080");
+        check("D:1080 via=agent", "D:127.0.0.1:1080 via=agent");
+        check("L:1:/a b.sock via=ssh", "L:127.0.0.1:1:/a b.sock via=ssh");
+        check("R:1:db:2 via=auto", "R:127.0.0.1:1:db:2");
     }
 
     #[test]
@@ -246,6 +301,9 @@ mod tests {
             "L:+80:db:1",
             "L:rel/a.sock:db:1",
             "R:8080",
+            "D:1080 via=",
+            "D:1080 via=carrier",
+            "L:1:/a via=ssh via=auto",
         ] {
             assert!(text.parse::<Spec>().is_err(), "{text} was taken");
         }
@@ -270,7 +328,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_read_prints_and_reads_back(text in "[LRD]?:?[a-z0-9:/\\[\\]*.]{0,30}") {
+        fn what_is_read_prints_and_reads_back(text in "[LRD]?:?[a-z0-9:/\\[\\]*. ]{0,30}( via=(auto|ssh|agent))?") {
             if let Ok(spec) = text.parse::<Spec>() {
                 proptest::prop_assert_eq!(spec.to_string().parse::<Spec>().unwrap(), spec);
             }

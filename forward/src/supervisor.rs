@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use transport::Connection;
 
 use crate::{
-    Error, Kind, RuleId, RuleSnapshot, Spec,
+    Carrier, Error, Kind, RuleId, RuleSnapshot, Spec,
     local::{Listener, accept},
-    table::Table,
+    table::{Outcome, Table},
 };
 
 /// Limits of forwarded connections.
@@ -40,7 +40,9 @@ pub struct Forwards {
     scope: Scope,
     options: ForwardOptions,
     connection: watch::Sender<Option<Connection>>,
+    agent: watch::Sender<Option<Arc<dyn Carrier>>>,
     state: Arc<Mutex<Table>>,
+    changes: watch::Sender<u64>,
     /// The scope of each rule.
     rules: Mutex<HashMap<RuleId, Scope>>,
 }
@@ -53,6 +55,8 @@ impl Forwards {
             scope: scope.child("forwards"),
             options,
             connection: watch::Sender::new(None),
+            agent: watch::Sender::new(None),
+            changes: watch::Sender::new(0),
             state: Arc::default(),
             rules: Mutex::default(),
         }
@@ -62,6 +66,24 @@ impl Forwards {
     pub fn set_connection(&self, connection: Option<Connection>) {
         lock(&self.state).set_connected(connection.is_some());
         self.connection.send_replace(connection);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Gives the way through the agent, or takes it away where none runs.
+    pub fn set_agent(&self, agent: Option<Arc<dyn Carrier>>) {
+        self.agent.send_replace(agent);
+    }
+
+    /// Finds a rule by what it says, whatever its way.
+    #[must_use]
+    pub fn find(&self, spec: &Spec) -> Option<RuleId> {
+        lock(&self.state).find(spec)
+    }
+
+    /// Gives a number that changes when [`Forwards::list`] does, except for bytes: who shows rates looks by the clock.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Starts to listen for a rule. Whether a public listener is wanted is for the caller to ask ([`Spec::is_public`]).
@@ -70,12 +92,14 @@ impl Forwards {
     /// The address is taken or forbidden, or the kind cannot be carried out; the message names the rule.
     pub async fn add(&self, spec: Spec) -> Result<RuleId, Error> {
         let (Kind::Local, Some(target)) = (spec.kind, spec.target.clone()) else {
-            return Err(Error::Unsupported {
+            return Err(Error::Refused {
                 rule: spec.to_string(),
+                why: "only local forwards (L:) can be carried out".to_owned(),
+                hint: None,
             });
         };
         let (listener, bound) = Listener::bind(&spec).await?;
-        let id = lock(&self.state).add(spec, bound);
+        let (id, _) = lock(&self.state).add(spec, bound);
         let scope = self.scope.child("forward rule");
         let reporter = Reporter {
             id,
@@ -134,7 +158,7 @@ impl Reporter {
         lock(&self.state).opened(self.id);
     }
 
-    pub(crate) fn closed(&self, error: Option<String>) {
-        lock(&self.state).closed(self.id, error);
+    pub(crate) fn closed(&self, outcome: Outcome) {
+        lock(&self.state).closed(self.id, outcome, stdx::clock::unix_millis());
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn asked_for(rules: &[String], link: &Link) -> Result<(), Failu
 
 async fn add(text: &str, link: &Link) -> Result<(), Failure> {
     let failed = |error: forward::Error| {
-        Failure::new(Exit::Usage, report::chain(&error)).maybe_hint(error.hint().map(str::to_owned))
+        Failure::new(Exit::Usage, report::chain(&error)).maybe_hint(error.hint())
     };
     let spec: Spec = text.parse().map_err(failed)?;
     if spec.is_public() {

@@ -208,7 +208,7 @@ async fn a_busy_port_names_the_rule() {
     let remote: Spec = "R:0:localhost:1".parse().unwrap();
     assert!(matches!(
         forwards.add(remote).await.unwrap_err(),
-        Error::Unsupported { .. }
+        Error::Refused { .. }
     ));
 }
 
@@ -297,7 +297,7 @@ async fn listeners_survive_a_redial() {
         setup.connect(embedded.address(), &embedded.known_hosts()).await,
     ));
     assert_eq!(waiting.await.unwrap().unwrap(), "up");
-    assert_eq!(forwards.list()[0].state, RuleState::Ready);
+    assert!(matches!(forwards.list()[0].state, RuleState::Ready { .. }));
 }
 
 /// RA-12 for a rule.
@@ -320,7 +320,7 @@ async fn a_refusal_of_the_host_is_shown_with_the_rule() {
     })
     .await
     .unwrap();
-    assert!(error.contains("forbids"), "{error}");
+    assert!(error.message.contains("forbids"), "{error}");
 }
 
 #[tokio::test]
