@@ -1,6 +1,7 @@
 //! One supervised SSH connection and the channels on it.
 
 mod announced;
+mod remote_forward;
 
 use std::{
     path::PathBuf,
@@ -22,6 +23,8 @@ use crate::{
 };
 
 pub(crate) use announced::WeakConnection;
+pub use remote_forward::RemoteListener;
+pub(crate) use remote_forward::{Arrived, RemoteForwards};
 
 pub(crate) type Handle = client::Handle<ClientHandler>;
 

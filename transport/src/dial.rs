@@ -131,7 +131,7 @@ fn address(resolved: &Resolved) -> String {
 
 async fn tcp(resolved: &Resolved, options: &ConnectOptions, deadline: Duration) -> Result<TcpStream, Error> {
     let network = &resolved.network;
-    let mut addresses = look_up(resolved, options.deadlines.lookup).await?;
+    let mut addresses = find(resolved, options.deadlines.lookup).await?;
     addresses.retain(|address| outgoing::is_of(network.family, address));
     let mut last: Option<std::io::Error> = None;
     let mut left = u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
@@ -175,43 +175,49 @@ async fn tcp(resolved: &Resolved, options: &ConnectOptions, deadline: Duration) 
     )
 }
 
-/// Looks a name up with the system's configuration and its hosts file. Addresses need no look-up.
-async fn look_up(resolved: &Resolved, deadline: Duration) -> Result<Vec<SocketAddr>, Error> {
+/// Looks a host up, and says which and why not.
+async fn find(resolved: &Resolved, deadline: Duration) -> Result<Vec<SocketAddr>, Error> {
     let Resolved { alias, endpoint, .. } = resolved;
-    let fail = |cause: String| {
-        // Stage and alias stand before it.
-        let message = if *alias == endpoint.host_name {
-            cause
-        } else {
-            format!("{}: {cause}", endpoint.host_name)
-        };
-        Error::new(ErrorKind::Unreachable, Stage::Lookup, alias, message)
-            .with_hint("check the spelling and the network")
-    };
+    look_up(&endpoint.host_name, endpoint.port, deadline)
+        .await
+        .map_err(|cause| {
+            // Stage and alias stand before it.
+            let message = if *alias == endpoint.host_name {
+                cause
+            } else {
+                format!("{}: {cause}", endpoint.host_name)
+            };
+            Error::new(ErrorKind::Unreachable, Stage::Lookup, alias, message)
+                .with_hint("check the spelling and the network")
+        })
+}
+
+/// Looks a name up with the system's configuration and its hosts file. Addresses need no look-up.
+///
+/// # Errors
+/// Why there is no answer, in words.
+pub async fn look_up(name: &str, port: u16, deadline: Duration) -> Result<Vec<SocketAddr>, String> {
     // `fe80::1%eth0`: the standard library knows zones only in socket addresses.
-    if let Ok(address) = format!("[{}]:{}", endpoint.host_name, endpoint.port).parse() {
+    if let Ok(address) = format!("[{name}]:{port}").parse() {
         return Ok(vec![address]);
     }
-    if let Ok(address) = endpoint.host_name.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, endpoint.port)]);
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
     }
     // RFC 6761: this name never leaves the machine.
-    if endpoint.host_name.eq_ignore_ascii_case("localhost") {
+    if name.eq_ignore_ascii_case("localhost") {
         return Ok(["127.0.0.1", "::1"]
             .iter()
-            .filter_map(|ip| Some(SocketAddr::new(ip.parse().ok()?, endpoint.port)))
+            .filter_map(|ip| Some(SocketAddr::new(ip.parse().ok()?, port)))
             .collect());
     }
     let resolver = TokioResolver::builder_tokio()
         .and_then(hickory_resolver::ResolverBuilder::build)
-        .map_err(|error| fail(in_words(&error)))?;
-    match tokio::time::timeout(deadline, resolver.lookup_ip(endpoint.host_name.as_str())).await {
-        Ok(Ok(found)) => Ok(found
-            .iter()
-            .map(|ip| SocketAddr::new(ip, endpoint.port))
-            .collect()),
-        Ok(Err(error)) => Err(fail(in_words(&error))),
-        Err(_) => Err(fail(format!("no answer within {:.1} s", deadline.as_secs_f32()))),
+        .map_err(|error| in_words(&error))?;
+    match tokio::time::timeout(deadline, resolver.lookup_ip(name)).await {
+        Ok(Ok(found)) => Ok(found.iter().map(|ip| SocketAddr::new(ip, port)).collect()),
+        Ok(Err(error)) => Err(in_words(&error)),
+        Err(_) => Err(format!("no answer within {:.1} s", deadline.as_secs_f32())),
     }
 }
 

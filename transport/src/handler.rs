@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::{
     Error, ErrorKind, Prompter, Stage,
+    connection::{Arrived, RemoteForwards},
     host_key::{Judged, KnownHost, Verdict},
 };
 
@@ -31,6 +32,7 @@ pub(crate) struct Reports {
     refusal: Mutex<Option<String>>,
     presented: Mutex<Option<Presented>>,
     announced: watch::Sender<Option<Vec<PublicKey>>>,
+    remote_forwards: RemoteForwards,
 }
 
 impl Reports {
@@ -41,6 +43,7 @@ impl Reports {
             refusal: Mutex::new(None),
             presented: Mutex::new(None),
             announced: watch::Sender::new(None),
+            remote_forwards: RemoteForwards::default(),
         })
     }
 
@@ -75,6 +78,11 @@ impl Reports {
     /// Gives the host keys that the host announces after the login (hostkeys-00@openssh.com), once it does.
     pub(crate) fn announced(&self) -> watch::Receiver<Option<Vec<PublicKey>>> {
         self.announced.subscribe()
+    }
+
+    /// Gives what the host was asked to forward to us.
+    pub(crate) fn remote_forwards(&self) -> &RemoteForwards {
+        &self.remote_forwards
     }
 
     fn lost(&self, message: impl Into<String>) -> Error {
@@ -196,32 +204,37 @@ impl client::Handler for ClientHandler {
         Ok(())
     }
 
-    // Nothing was asked to be forwarded back to us, so whatever the host opens is refused (by dropping the reply).
-
     async fn server_channel_open_forwarded_tcpip(
         &mut self,
-        _channel: russh::Channel<client::Msg>,
-        _connected_address: &str,
-        _connected_port: u32,
-        _originator_address: &str,
-        _originator_port: u32,
+        channel: russh::Channel<client::Msg>,
+        connected_address: &str,
+        connected_port: u32,
+        originator_address: &str,
+        originator_port: u32,
         reply: client::ChannelOpenHandle,
         _session: &mut client::Session,
     ) -> Result<(), russh::Error> {
-        drop(reply);
+        let peer = format!("{originator_address} port {originator_port}");
+        let arrived = Arrived { channel, reply, peer };
+        let forwards = &self.reports.remote_forwards;
+        forwards.tcp(connected_address, connected_port, arrived).await;
         Ok(())
     }
 
     async fn server_channel_open_forwarded_streamlocal(
         &mut self,
-        _channel: russh::Channel<client::Msg>,
-        _socket_path: &str,
+        channel: russh::Channel<client::Msg>,
+        socket_path: &str,
         reply: client::ChannelOpenHandle,
         _session: &mut client::Session,
     ) -> Result<(), russh::Error> {
-        drop(reply);
+        let peer = String::new();
+        let arrived = Arrived { channel, reply, peer };
+        self.reports.remote_forwards.socket(socket_path, arrived).await;
         Ok(())
     }
+
+    // Nothing else may be opened by the host, so it is refused (by dropping the reply).
 
     async fn server_channel_open_agent_forward(
         &mut self,

@@ -48,7 +48,8 @@ mod wire;
 
 pub use auth::Login;
 pub use channel::ChannelWriter;
-pub use connection::{ConnectOptions, Connection, Deadlines, Took};
+pub use connection::{ConnectOptions, Connection, Deadlines, RemoteListener, Took};
+pub use dial::look_up;
 pub use error::{Error, ErrorKind, Stage};
 pub use exec::{CaptureLimits, Exec, ExecOutput, ExitStatus, ExitWaiter, Output};
 pub use keepalive::KeepaliveOptions;
