@@ -16,12 +16,12 @@ use crate::{
     remote::BoxFuture,
 };
 
-/// Bytes compressed at a time. Larger chunks would save 3 % of the stream and cost memory.
-const CHUNK: usize = 1024 * 1024;
+/// Bytes compressed at a time: pieces of 1 MiB make the stream 3 % longer, one piece of all makes it 2 % shorter.
+const CHUNK: usize = 4 * 1024 * 1024;
 /// Chunks being compressed while another is sent.
 const AHEAD: usize = 2;
-/// Measured on this program (docs/DEPENDENCIES.md): faster than most lines, and 6 % less than gzip.
-const ZSTD_LEVEL: i32 = 6;
+/// Measured on this program (docs/DEPENDENCIES.md): faster than most lines, and a tenth less than gzip.
+const ZSTD_LEVEL: i32 = 9;
 
 /// How the program travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

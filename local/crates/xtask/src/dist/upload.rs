@@ -9,14 +9,14 @@ use anyhow::{Context as _, ensure};
 use crate::system;
 
 /// As in `bootstrap/src/payload.rs`: pieces are compressed beside each other, each on its own.
-const PIECE: usize = 1024 * 1024;
+const PIECE: usize = 4 * 1024 * 1024;
 
 /// Gives the size in bytes, and what compressed it: the program `zstd`, as for most hosts, else `gzip`, which every
 /// build machine has and which needs a tenth more.
 pub(crate) fn packed_size(program: &Path) -> anyhow::Result<(&'static str, usize)> {
     let content = std::fs::read(program).with_context(|| format!("could not read {}", program.display()))?;
     let (packer, level) = match system::find_program("zstd") {
-        Some(_) => ("zstd", "-6"),
+        Some(_) => ("zstd", "-9"),
         None => ("gzip", "-6"),
     };
     let sizes = content.chunks(PIECE).map(|piece| packed(packer, level, piece));
