@@ -92,6 +92,11 @@ impl Connection {
         self.scope.cancel();
     }
 
+    /// Runs a task that ends with the connection.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        hyper::rt::Executor::execute(&Tasks(self.scope.clone()), task);
+    }
+
     /// Sends a request and waits for the head of the answer.
     pub(crate) async fn send(
         &self,

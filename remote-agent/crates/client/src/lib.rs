@@ -13,6 +13,7 @@
 //! | show a session and keep it up to date over reconnects | [`SessionView`] in `view.rs` |
 //! | fold frames without any I/O, and count them | [`Follower`] in `follow.rs` |
 //! | open a byte stream to something on the agent's machine | [`AgentStream`] in `stream.rs`, [`body`] |
+//! | answer an agent's requests to models | [`BrokerEvents`], [`BrokerAnswer`] in `broker.rs` |
 //! | read single frames | [`EventStream`] in `events.rs` |
 //! | see how server-sent events are decoded | [`sse`] |
 //! | know what can go wrong | [`Error`] in `error.rs` |
@@ -20,6 +21,7 @@
 
 mod agent;
 pub mod body;
+mod broker;
 mod call;
 mod connection;
 mod connector;
@@ -33,6 +35,7 @@ mod view;
 mod watched;
 
 pub use agent::{Agent, Options, Purpose};
+pub use broker::{BrokerAnswer, BrokerEvents};
 pub use connector::{ByteStream, Connector};
 pub use error::Error;
 pub use events::EventStream;
