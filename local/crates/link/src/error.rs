@@ -155,6 +155,13 @@ impl Error {
         }
     }
 
+    /// Says whether the host was reached, and all that is missing is a running agent.
+    #[must_use]
+    pub fn is_nobody(&self) -> bool {
+        let kind = self.kind();
+        matches!(kind, ErrorKind::Bootstrap(error) if matches!(error.kind(), bootstrap::ErrorKind::NotRunning))
+    }
+
     /// Gives the class for the exit code.
     #[must_use]
     pub fn exit_class(&self) -> ExitClass {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forward::Forwards;
+use forward::{Carrier, Forwards};
 use futures_util::future::BoxFuture;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -16,6 +16,7 @@ use transport::Connection;
 
 use crate::{
     attempt::{Dialer, Outcome},
+    carrier::AgentCarrier,
     error::{Error, ErrorKind},
     handle::Ready,
     liveness::{Liveness, Signs, Verdict, WakeDetector},
@@ -43,6 +44,8 @@ pub(crate) struct Published {
     pub(crate) connections: watch::Sender<Option<Connection>>,
     /// Port forwards, which follow that connection.
     pub(crate) forwards: Arc<Forwards>,
+    /// How they go through the agent.
+    pub(crate) carrier: AgentCarrier,
     /// Who answered last.
     pub(crate) ready: watch::Sender<Option<Ready>>,
 }
@@ -51,6 +54,12 @@ impl Published {
     fn connection(&self, connection: Option<Connection>) {
         self.forwards.set_connection(connection.clone());
         self.connections.send_replace(connection);
+    }
+
+    /// Says whether an agent runs on the host. One that is only out of reach for a while does.
+    fn agent_runs(&self, runs: bool) {
+        let carrier = runs.then(|| -> Arc<dyn Carrier> { Arc::new(self.carrier.clone()) });
+        self.forwards.set_agent(carrier);
     }
 }
 
@@ -222,6 +231,7 @@ impl Supervisor {
                 self.pulse.next_ping = now + self.dialer.options.timings.ping_interval;
                 self.jobs.closed = Some(Box::pin(connection.closed()));
                 self.lost = None;
+                self.published.agent_runs(true);
                 self.published.ready.send_replace(Some(attached.ready));
                 self.step(Input::Attached { rtt: attached.rtt });
             }
@@ -229,7 +239,12 @@ impl Supervisor {
                 let error = self.lost("the connection ended right after the agent's hello");
                 self.ended(error, Line::Gone);
             }
-            (Err(error), Some(_)) => self.ended(error, Line::Kept),
+            (Err(error), Some(_)) => {
+                if error.is_nobody() {
+                    self.published.agent_runs(false);
+                }
+                self.ended(error, Line::Kept);
+            }
             (Err(error), None) => self.ended(error, Line::Gone),
         }
     }
