@@ -24,13 +24,16 @@ pub trait Carrier: Send + Sync + Debug {
     fn listen(&self, at: Endpoint) -> BoxFuture<'static, Result<Box<dyn Incoming>, Refusal>>;
 }
 
+/// A connection that a listener took, and who it is from.
+pub type Accepted = (Box<dyn Bytes>, String);
+
 /// A listener on the host.
 pub trait Incoming: Send {
     /// Gives where it really listens: the port is known even if 0 was asked for.
     fn bound(&self) -> Endpoint;
 
     /// Takes the next connection, and who it is from. An error ends the listener.
-    fn accept(&mut self) -> BoxFuture<'_, Result<(Box<dyn Bytes>, String), Refusal>>;
+    fn accept(&mut self) -> BoxFuture<'_, Result<Accepted, Refusal>>;
 }
 
 /// Why a carrier did not connect or listen.

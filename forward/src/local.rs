@@ -1,120 +1,43 @@
-//! Listening here and connecting there.
+//! Listening here and connecting there: `-L` and `-D`.
 
-use std::{io, os::unix::fs::PermissionsExt, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use stdx::task::Scope;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, UnixListener, UnixStream},
-    sync::watch,
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::{
+    Endpoint, ForwardOptions, Via, Way,
+    carrier::Bytes,
+    copy::copy_both,
+    near::{Listener, Near},
+    reporter::Reporter,
+    socks::{self, Handshake, Step, Verdict},
+    table::Outcome,
+    ways::{Failure, Ways},
 };
-use transport::{Connection, Stream};
 
-use crate::{Endpoint, Error, ForwardOptions, Spec, copy::copy_both, supervisor::Reporter, table::Outcome};
-
-/// A listener of a local rule.
-pub(crate) enum Listener {
-    Tcp(TcpListener),
-    Unix(
-        UnixListener,
-        #[expect(dead_code, reason = "acts by being dropped")] SocketFile,
-    ),
+/// What clients of a listener get.
+#[derive(Debug)]
+pub(crate) enum Service {
+    /// One target.
+    Target(Endpoint),
+    /// What they ask for.
+    Socks,
 }
 
-/// A socket file that is removed when its listener goes.
-pub(crate) struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // Somebody may have removed it already.
-        drop(std::fs::remove_file(&self.0));
-    }
-}
-
-/// A stream of either kind.
-trait Client: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Client for T {}
-
-impl Listener {
-    /// Starts to listen; also gives the address with its real port.
-    pub(crate) async fn bind(spec: &Spec) -> Result<(Self, Endpoint), Error> {
-        let fail = |source| Error::Bind {
-            rule: spec.to_string(),
-            address: spec.bind.to_string(),
-            owner: None,
-            free: None,
-            source,
-        };
-        match &spec.bind {
-            Endpoint::Tcp { host, port } => {
-                let addresses: &[&str] = match host.as_str() {
-                    "*" => &["::", "0.0.0.0"],
-                    "localhost" => &["127.0.0.1"],
-                    other => &[other],
-                };
-                let mut result = Err(io::Error::other("no address"));
-                for address in addresses {
-                    result = TcpListener::bind((*address, *port)).await;
-                    if result.is_ok() {
-                        break;
-                    }
-                }
-                let listener = result.map_err(fail)?;
-                let port = listener.local_addr().map_err(fail)?.port();
-                Ok((
-                    Self::Tcp(listener),
-                    Endpoint::Tcp {
-                        host: host.clone(),
-                        port,
-                    },
-                ))
-            }
-            Endpoint::Unix(path) => {
-                let listener = bind_socket(path).await.map_err(fail)?;
-                Ok((Self::Unix(listener, SocketFile(path.into())), spec.bind.clone()))
-            }
-        }
-    }
-
-    async fn accept(&self) -> io::Result<Box<dyn Client>> {
-        match self {
-            Self::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
-                // Only slower without it.
-                drop(stream.set_nodelay(true));
-                Ok(Box::new(stream))
-            }
-            Self::Unix(listener, _) => Ok(Box::new(listener.accept().await?.0)),
-        }
-    }
-}
-
-/// Takes the place of a socket file that nobody listens on; anything else in the way stays.
-async fn bind_socket(path: &str) -> io::Result<UnixListener> {
-    let listener = match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path).await {
-            Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path)?;
-                UnixListener::bind(path)?
-            }
-            _ => return Err(error),
-        },
-        other => other?,
-    };
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
+/// What serving the clients of one rule takes.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) service: Service,
+    pub(crate) via: Via,
+    pub(crate) ways: Ways,
+    pub(crate) reporter: Reporter,
+    pub(crate) options: ForwardOptions,
 }
 
 /// Accepts until the scope ends; each client is a task in it.
-pub(crate) async fn accept(
-    listener: Listener,
-    target: Endpoint,
-    connection: watch::Receiver<Option<Connection>>,
-    reporter: Reporter,
-    scope: Scope,
-    options: ForwardOptions,
-) {
-    let target = Arc::new(target);
+pub(crate) async fn accept(listener: Listener, job: Job, scope: Scope) {
+    let job = Arc::new(job);
     loop {
         let client = tokio::select! {
             biased;
@@ -126,62 +49,132 @@ pub(crate) async fn accept(
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (target, connection, reporter, token) = (
-            Arc::clone(&target),
-            connection.clone(),
-            reporter.clone(),
-            scope.token().clone(),
-        );
+        let (job, token) = (Arc::clone(&job), scope.token().clone());
         // Owned by the scope.
         drop(scope.spawn(async move {
-            reporter.opened();
-            let served = tokio::select! {
+            job.reporter.opened();
+            let outcome = tokio::select! {
                 biased;
-                () = token.cancelled() => Ok(()),
-                served = serve(client, &target, connection, options) => served,
+                () = token.cancelled() => Outcome::Done,
+                outcome = job.serve(client) => outcome,
             };
-            reporter.closed(served.map_or_else(Outcome::Failed, |()| Outcome::Done));
+            job.reporter.closed(outcome);
         }));
     }
 }
 
-/// Connects one client; the error is for people.
-async fn serve(
-    mut client: Box<dyn Client>,
-    target: &Endpoint,
-    connection: watch::Receiver<Option<Connection>>,
-    options: ForwardOptions,
-) -> Result<(), String> {
-    let mut far = open(target, connection, options.redial_wait).await?;
-    copy_both(&mut client, &mut far, options.half_closed_idle)
-        .await
-        .map_err(|error| match transport::Error::from_io(&error) {
-            Some(cause) => cause.to_string(),
-            None => error.to_string(),
-        })
+impl Job {
+    /// Connects one client.
+    async fn serve(&self, client: Near) -> Outcome {
+        match &self.service {
+            Service::Target(target) => match self.ways.connect(target, self.via).await {
+                Ok((far, way)) => self.carry(client, far, way).await,
+                Err(failure) => self.failed(&failure),
+            },
+            Service::Socks => self.socks(client).await,
+        }
+    }
+
+    async fn carry(&self, client: Near, far: Box<dyn Bytes>, way: Way) -> Outcome {
+        self.reporter.carried(way);
+        let moved = &self.reporter.moved;
+        match copy_both(client, far, moved, self.options.half_closed_idle).await {
+            Ok((client, _)) => {
+                client.finish();
+                Outcome::Done
+            }
+            Err(error) => Outcome::Failed(broken(&error)),
+        }
+    }
+
+    fn failed(&self, failure: &Failure) -> Outcome {
+        match failure {
+            Failure::GaveUp(_) => Outcome::GaveUp(failure.text()),
+            Failure::Refused(refusal) if refusal.kind == crate::RefusalKind::Forbidden => {
+                Outcome::Forbidden(failure.text())
+            }
+            Failure::Refused(_) => Outcome::Failed(failure.text()),
+        }
+    }
+
+    /// Finds out what a client wants, connects it, and hands on what it sent already.
+    async fn socks(&self, mut client: Near) -> Outcome {
+        let mut handshake = Handshake::default();
+        let asked = tokio::time::timeout(self.options.handshake, ask(&mut client, &mut handshake));
+        let (to, early) = match asked.await {
+            Ok(Ok(asked)) => asked,
+            Ok(Err(error)) => {
+                client.finish();
+                return Outcome::Failed(error.to_string());
+            }
+            Err(_) => {
+                let limit = self.options.handshake.as_secs_f32();
+                return Outcome::Failed(format!("the client did not say within {limit} s what it wants"));
+            }
+        };
+        let (mut far, way) = match self.ways.connect(&to, self.via).await {
+            Ok(connected) => connected,
+            Err(failure) => {
+                let verdict = match &failure {
+                    Failure::GaveUp(_) => Verdict::Failed,
+                    Failure::Refused(refusal) => Verdict::of(refusal.kind, &refusal.message),
+                };
+                // A client that does not wait for the answer does without.
+                drop(client.write_all(&handshake.reply(verdict)).await);
+                client.finish();
+                return self.failed(&failure);
+            }
+        };
+        let begun = async {
+            client.write_all(&handshake.reply(Verdict::Connected)).await?;
+            far.write_all(&early).await
+        };
+        if let Err(error) = begun.await {
+            return Outcome::Failed(broken(&error));
+        }
+        self.reporter.moved_up(early.len());
+        self.carry(client, far, way).await
+    }
 }
 
-/// Opens the far side on the connection there is, or on the one that comes in time.
-async fn open(
-    target: &Endpoint,
-    mut connection: watch::Receiver<Option<Connection>>,
-    wait: Duration,
-) -> Result<Stream, String> {
-    let usable =
-        |current: &Option<Connection>| current.as_ref().is_some_and(|connection| !connection.is_closed());
-    let current = match tokio::time::timeout(wait, connection.wait_for(usable)).await {
-        Ok(Ok(current)) => current.clone(),
-        _ => None,
-    };
-    let Some(current) = current else {
-        return Err(format!(
-            "the host was not connected within {} s",
-            wait.as_secs_f32()
-        ));
-    };
-    let opened = match target {
-        Endpoint::Tcp { host, port } => current.open_tcp(host, *port).await,
-        Endpoint::Unix(path) => current.open_streamlocal(path).await,
-    };
-    opened.map_err(|error| error.to_string())
+/// Reads what a SOCKS client wants; also gives what it sent beyond that.
+async fn ask(client: &mut Near, handshake: &mut Handshake) -> io::Result<(Endpoint, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    loop {
+        match handshake.step(&bytes) {
+            Step::More => {
+                let room = socks::LIMIT - bytes.len();
+                if room == 0 {
+                    return Err(io::Error::other("the client's request is too long"));
+                }
+                let mut piece = [0; 512];
+                let piece = &mut piece[..room.min(512)];
+                let count = client.read(piece).await?;
+                if count == 0 {
+                    return Err(io::Error::other("the client left before it said what it wants"));
+                }
+                bytes.extend(&piece[..count]);
+            }
+            Step::Answer { used, reply } => {
+                bytes.drain(..used);
+                client.write_all(&reply).await?;
+            }
+            Step::Connect { used, to } => {
+                bytes.drain(..used);
+                return Ok((to, bytes));
+            }
+            Step::Refuse { reply, why } => {
+                client.write_all(&reply).await?;
+                return Err(io::Error::other(why));
+            }
+        }
+    }
+}
+
+/// Says why a connection broke.
+pub(crate) fn broken(error: &io::Error) -> String {
+    match transport::Error::from_io(error) {
+        Some(cause) => cause.to_string(),
+        None => error.to_string(),
+    }
 }

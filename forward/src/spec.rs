@@ -54,17 +54,24 @@ pub struct Spec {
     pub via: Via,
 }
 
+impl Endpoint {
+    /// Says whether it is a TCP port that only its own machine can reach.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match self {
+            Self::Unix(_) => false,
+            Self::Tcp { host, .. } => match host.parse::<IpAddr>() {
+                Ok(address) => address.is_loopback(),
+                Err(_) => host.eq_ignore_ascii_case("localhost"),
+            },
+        }
+    }
+}
+
 impl Spec {
     /// Says whether others than this machine can reach the listener: such a rule needs a person's consent.
     #[must_use]
     pub fn is_public(&self) -> bool {
-        match &self.bind {
-            Endpoint::Unix(_) => false,
-            Endpoint::Tcp { host, .. } => match host.parse::<IpAddr>() {
-                Ok(address) => !address.is_loopback(),
-                Err(_) => !host.eq_ignore_ascii_case("localhost"),
-            },
-        }
+        matches!(self.bind, Endpoint::Tcp { .. }) && !self.bind.is_loopback()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns the listeners; they stay while the connection below them is replaced.
+//! Owns the rules; they stay while the connection below them is replaced.
 
 use std::{
     collections::HashMap,
@@ -11,9 +11,13 @@ use tokio::sync::watch;
 use transport::Connection;
 
 use crate::{
-    Carrier, Error, Kind, RuleId, RuleSnapshot, Spec,
-    local::{Listener, accept},
-    table::{Outcome, Table},
+    Carrier, Endpoint, Error, Kind, RuleId, RuleSnapshot, Spec,
+    local::{self, Job, Service},
+    near::Listener,
+    remote::{Listening, Remote},
+    reporter::{Board, Reporter},
+    ssh::SshCarrier,
+    ways::Ways,
 };
 
 /// Limits of forwarded connections.
@@ -23,6 +27,8 @@ pub struct ForwardOptions {
     pub redial_wait: Duration,
     /// How long a connection may stand still once one direction has ended.
     pub half_closed_idle: Duration,
+    /// How long a SOCKS client may take to say what it wants.
+    pub handshake: Duration,
 }
 
 impl Default for ForwardOptions {
@@ -30,6 +36,7 @@ impl Default for ForwardOptions {
         Self {
             redial_wait: Duration::from_secs(10),
             half_closed_idle: Duration::from_secs(300),
+            handshake: Duration::from_secs(30),
         }
     }
 }
@@ -39,10 +46,9 @@ impl Default for ForwardOptions {
 pub struct Forwards {
     scope: Scope,
     options: ForwardOptions,
-    connection: watch::Sender<Option<Connection>>,
+    ssh: watch::Sender<Option<Arc<SshCarrier>>>,
     agent: watch::Sender<Option<Arc<dyn Carrier>>>,
-    state: Arc<Mutex<Table>>,
-    changes: watch::Sender<u64>,
+    board: Board,
     /// The scope of each rule.
     rules: Mutex<HashMap<RuleId, Scope>>,
 }
@@ -54,69 +60,107 @@ impl Forwards {
         Self {
             scope: scope.child("forwards"),
             options,
-            connection: watch::Sender::new(None),
+            ssh: watch::Sender::new(None),
             agent: watch::Sender::new(None),
-            changes: watch::Sender::new(0),
-            state: Arc::default(),
+            board: Board::new(),
             rules: Mutex::default(),
         }
     }
 
-    /// Gives the connection to use from now on, or takes it away. Listeners stay; connections over the old one end with it.
+    /// Gives the connection to use from now on, or takes it away. Listeners of this machine stay, those of the host are
+    /// made again; connections over the old one end with it.
     pub fn set_connection(&self, connection: Option<Connection>) {
-        lock(&self.state).set_connected(connection.is_some());
-        self.connection.send_replace(connection);
-        self.changes.send_modify(|count| *count += 1);
+        self.board.change(|table| table.set_connected(connection.is_some()));
+        let ssh = connection.map(|connection| Arc::new(SshCarrier::new(connection)));
+        self.ssh.send_replace(ssh);
     }
 
-    /// Gives the way through the agent, or takes it away where none runs.
+    /// Gives the way through the agent, or takes it away where none runs. It counts for connections and listeners from
+    /// now on.
     pub fn set_agent(&self, agent: Option<Arc<dyn Carrier>>) {
         self.agent.send_replace(agent);
     }
 
-    /// Finds a rule by what it says, whatever its way.
-    #[must_use]
-    pub fn find(&self, spec: &Spec) -> Option<RuleId> {
-        lock(&self.state).find(spec)
-    }
-
-    /// Gives a number that changes when [`Forwards::list`] does, except for bytes: who shows rates looks by the clock.
-    #[must_use]
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    /// Starts to listen for a rule. Whether a public listener is wanted is for the caller to ask ([`Spec::is_public`]).
+    /// Starts a rule. Whether a public listener is wanted is for the caller to ask ([`Spec::is_public`]).
+    ///
+    /// A rule that listens on the host is made when the host comes, and made again whenever it comes back; its state
+    /// shows how that went ([`Forwards::list`]). If the host is there already, its answer is waited for.
     ///
     /// # Errors
-    /// The address is taken or forbidden, or the kind cannot be carried out; the message names the rule.
+    /// The address is taken or forbidden, here or there; the message names the rule. Nothing of it stays.
     pub async fn add(&self, spec: Spec) -> Result<RuleId, Error> {
-        let (Kind::Local, Some(target)) = (spec.kind, spec.target.clone()) else {
-            return Err(Error::Refused {
+        match (spec.kind, spec.target.clone()) {
+            (Kind::Remote, Some(target)) => self.add_remote(spec, target).await,
+            (Kind::Local, Some(target)) => self.add_local(spec, Service::Target(target)).await,
+            (Kind::Dynamic, _) => self.add_local(spec, Service::Socks).await,
+            (Kind::Local | Kind::Remote, None) => Err(Error::Malformed {
                 rule: spec.to_string(),
-                why: "only local forwards (L:) can be carried out".to_owned(),
-                hint: None,
-            });
-        };
+                reason: "it has no target",
+            }),
+        }
+    }
+
+    async fn add_local(&self, spec: Spec, service: Service) -> Result<RuleId, Error> {
         let (listener, bound) = Listener::bind(&spec).await?;
-        let (id, _) = lock(&self.state).add(spec, bound);
+        let via = spec.via;
+        let (reporter, scope) = self.register(spec, bound);
+        let id = reporter.id;
+        let job = Job {
+            service,
+            via,
+            ways: self.ways(),
+            reporter,
+            options: self.options,
+        };
+        // Owned by the scope of the rule.
+        drop(scope.spawn(local::accept(listener, job, scope.clone())));
+        Ok(id)
+    }
+
+    async fn add_remote(&self, spec: Spec, target: Endpoint) -> Result<RuleId, Error> {
+        let remote = Remote {
+            bind: spec.bind.clone(),
+            target,
+            via: spec.via,
+            ways: self.ways(),
+            options: self.options,
+        };
+        let first = remote.try_now().await.map_err(|refusal| Error::Refused {
+            rule: spec.to_string(),
+            why: refusal.message,
+            hint: refusal.hint,
+        })?;
+        let bound = first.as_ref().map_or_else(|| spec.bind.clone(), Listening::bound);
+        let (reporter, scope) = self.register(spec, bound.clone());
+        let id = reporter.id;
+        if let Some(first) = &first {
+            reporter.listening(bound, first.way());
+        }
+        // Owned by the scope of the rule.
+        drop(scope.spawn(remote.run(first, reporter, scope.clone())));
+        Ok(id)
+    }
+
+    fn register(&self, spec: Spec, bound: Endpoint) -> (Reporter, Scope) {
+        let rule = spec.to_string().into();
+        let (id, moved) = self.board.change(|table| table.add(spec, bound));
         let scope = self.scope.child("forward rule");
+        lock(&self.rules).insert(id, scope.clone());
         let reporter = Reporter {
             id,
-            state: Arc::clone(&self.state),
+            rule,
+            moved,
+            board: self.board.clone(),
         };
-        let task = accept(
-            listener,
-            target,
-            self.connection.subscribe(),
-            reporter,
-            scope.clone(),
-            self.options,
-        );
-        // Owned by the scope of the rule.
-        drop(scope.spawn(task));
-        lock(&self.rules).insert(id, scope);
-        Ok(id)
+        (reporter, scope)
+    }
+
+    fn ways(&self) -> Ways {
+        Ways {
+            ssh: self.ssh.subscribe(),
+            agent: self.agent.subscribe(),
+            patience: self.options.redial_wait,
+        }
     }
 
     /// Ends a rule and its connections; waits until its port is free again. `false`: there is no such rule.
@@ -125,13 +169,25 @@ impl Forwards {
         if let Some(scope) = scope {
             scope.close(Duration::from_secs(2)).await;
         }
-        lock(&self.state).remove(id)
+        self.board.change(|table| table.remove(id))
     }
 
     /// Lists the rules.
     #[must_use]
     pub fn list(&self) -> Vec<RuleSnapshot> {
-        lock(&self.state).snapshot()
+        self.board.look().snapshot()
+    }
+
+    /// Finds a rule by what it says, whatever its way.
+    #[must_use]
+    pub fn find(&self, spec: &Spec) -> Option<RuleId> {
+        self.board.look().find(spec)
+    }
+
+    /// Gives a number that changes when [`Forwards::list`] does, except for bytes: who shows rates looks by the clock.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.board.changes()
     }
 }
 
@@ -141,24 +197,6 @@ impl Drop for Forwards {
     }
 }
 
-/// The table is pure and never held across an await, so a lock costs nothing here that a task would save.
 fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Tells the table about the connections of one rule.
-#[derive(Clone)]
-pub(crate) struct Reporter {
-    id: RuleId,
-    state: Arc<Mutex<Table>>,
-}
-
-impl Reporter {
-    pub(crate) fn opened(&self) {
-        lock(&self.state).opened(self.id);
-    }
-
-    pub(crate) fn closed(&self, outcome: Outcome) {
-        lock(&self.state).closed(self.id, outcome, stdx::clock::unix_millis());
-    }
 }
