@@ -137,6 +137,7 @@ impl Host {
             timings: Timings::default(),
             state_dir: None,
             network: link::NetworkWatch::Off,
+            broker: None,
         }
     }
 

@@ -5,6 +5,7 @@ use protocol::{ErrorCode, OpenSession, SessionInfo, StreamTarget};
 use tokio::sync::watch;
 
 use crate::{
+    broker::BrokerState,
     error::Error,
     handle::{Link, Patience},
     local::LocalLink,
@@ -56,6 +57,15 @@ impl AgentLink {
         match self {
             Self::Remote(link) => link.open_stream(target).await,
             Self::Local(link) => link.agent().open_stream(target).await,
+        }
+    }
+
+    /// Gives what goes on with requests to the model that are made here; `None` where the agent has its own keys.
+    #[must_use]
+    pub fn broker(&self) -> Option<watch::Receiver<BrokerState>> {
+        match self {
+            Self::Remote(link) => link.broker(),
+            Self::Local(_) => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use bootstrap::{Arrival, Stay, Via};
 use client::{Agent, AgentStream};
 use forward::{ForwardOptions, Forwards};
-use protocol::{Hello, StreamTarget};
+use protocol::{Credentials, Hello, StreamTarget};
 use stdx::task::Scope;
 use tokio::sync::{
     mpsc::{self, error::TrySendError},
@@ -15,6 +15,8 @@ use transport::{Connection, Prompter};
 
 use crate::{
     attempt::Dialer,
+    broker::{BrokerState, Service},
+    carrier::AgentCarrier,
     error::Error,
     host::LinkOptions,
     network::{self, NetworkChange, NetworkWatch},
@@ -45,6 +47,7 @@ struct Inner {
     ready: watch::Receiver<Option<Ready>>,
     streams: Streams,
     person: Person,
+    broker: Option<watch::Receiver<BrokerState>>,
 }
 
 /// Who is asked.
@@ -94,16 +97,19 @@ impl Link {
         let client_options = client::Options {
             keepalive: options.timings.ping_interval,
             dead_after: options.timings.dead_after,
+            credentials: options.broker.as_ref().map(|_| Credentials::Broker),
             ..client::Options::default()
         };
         let (switch, connector, signals) = wire::switch();
         let agent = Agent::new(connector, client_options, &scope);
         let streams = Streams::new(agent.clone(), switch.routes(), &scope);
+        let served = options.broker.clone();
         let watches = options.network == NetworkWatch::On;
         let dialer = Dialer::new(options, agent.clone(), switch, scope.clone());
         // A front end that looks at once sees the link on its way, not offline.
         let first = LinkState::Connecting(crate::Stage::Resolving);
         let (states, seen_states) = watch::channel(first);
+        let broker = served.map(|served| Service::start(served, agent.clone(), seen_states.clone(), &scope));
         let (connections, seen_connections) = watch::channel(None);
         let (ready, seen_ready) = watch::channel(None);
         let (requests, asked) = mpsc::channel(8);
@@ -112,6 +118,7 @@ impl Link {
             states,
             connections,
             forwards: Arc::clone(&forwards),
+            carrier: AgentCarrier(streams.clone()),
             ready,
         };
         if watches {
@@ -140,6 +147,7 @@ impl Link {
             ready: seen_ready,
             streams,
             person,
+            broker,
         }))
     }
 
@@ -159,6 +167,12 @@ impl Link {
     #[must_use]
     pub fn states(&self) -> watch::Receiver<LinkState> {
         self.0.states.clone()
+    }
+
+    /// Gives what goes on with requests to the model that are made here; `None` where the host has its own keys.
+    #[must_use]
+    pub fn broker(&self) -> Option<watch::Receiver<BrokerState>> {
+        self.0.broker.clone()
     }
 
     /// Gives who answered last, and how it was reached; `None` before the first time.

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use bootstrap::{ArtifactSource, Install};
 use transport::{ConnectOptions, Prompter, ResolveOptions, Resolved, Target};
 
-use crate::network::NetworkWatch;
+use crate::{broker::BrokerOptions, network::NetworkWatch};
 
 /// Everything a link needs to know.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ pub struct LinkOptions {
     pub state_dir: Option<PathBuf>,
     /// Whether changes of this machine's network are watched: a dead peer is noticed within two seconds then.
     pub network: NetworkWatch,
+    /// Requests to the model that are made here, with keys that stay here. `None`: the host has its own keys.
+    pub broker: Option<BrokerOptions>,
 }
 
 impl fmt::Debug for LinkOptions {

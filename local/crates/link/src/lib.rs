@@ -19,11 +19,15 @@
 //! | follow one attempt: dial, attach, bootstrap | `attempt.rs` |
 //! | see how the agent's socket is reached | `wire.rs`, `bridge.rs` |
 //! | change which connection carries a byte stream | `streams.rs` |
+//! | see how forwards go through the agent | `carrier.rs` |
+//! | change which ports of a host are offered to be forwarded | `ports.rs` |
 //! | go over to a newer agent | [`upgrade()`] in `upgrade.rs` |
 //! | see what is remembered of a host | `visits.rs` |
 //! | change what counts as another machine under the same name | `machine.rs` |
 //! | know what an error means for a person and an exit code | `error.rs` |
 //! | use the agent in this process | `local.rs` |
+//! | change what is asked of a model's vendor for a host | `broker/policy.rs` |
+//! | change what becomes of such a request when the link drops | `broker/machine.rs` |
 //!
 //! Port forwards are `forward`'s; a link only tells them which connection to use.
 
@@ -31,6 +35,8 @@ mod agent_link;
 mod attempt;
 mod backoff;
 mod bridge;
+mod broker;
+mod carrier;
 mod error;
 mod handle;
 mod host;
@@ -38,6 +44,7 @@ mod liveness;
 mod local;
 mod machine;
 mod network;
+mod ports;
 mod progress;
 mod prompt;
 mod state;
@@ -50,12 +57,15 @@ mod workspace;
 
 pub use agent_link::AgentLink;
 pub use bootstrap::{Arrival, Stay, Via};
+pub use broker::{BrokerOptions, BrokerState, Endpoint, Key, Refusal, RefusalKind};
 pub use error::{BridgeRefusal, Error, ErrorKind, ExitClass};
+pub use forward::{Error as ForwardError, Forwards, RuleId, RuleSnapshot, RuleState, Spec as ForwardSpec};
 pub use handle::{Link, Patience, Ready};
 pub use host::{Host, InstallOptions, LinkOptions, Timings};
 pub use local::LocalLink;
 pub use machine::{HostIdentity, OtherMachine};
 pub use network::{NetworkChange, NetworkWatch};
+pub use ports::{read_rule, rule_for};
 pub use progress::Stage;
 pub use prompt::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,

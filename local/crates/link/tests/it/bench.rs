@@ -99,6 +99,7 @@ impl Ground {
             timings: Timings::default(),
             // Tests tell themselves; what else happens on this machine is none of their business.
             network: NetworkWatch::Off,
+            broker: None,
             prompter: Arc::new(DenyAll),
             folder: self.folder,
         };
