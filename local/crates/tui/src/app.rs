@@ -4,7 +4,7 @@ use std::{future::poll_fn, io, path::PathBuf, task::Poll, time::Instant};
 
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyModifiers};
 use futures_util::{StreamExt as _, stream::BoxStream};
-use link::{AgentLink, LinkState};
+use link::{AgentLink, BrokerState, LinkState};
 use stdx::{clock::monotonic, task::Scope};
 use tokio::sync::{mpsc, watch};
 
@@ -103,6 +103,9 @@ pub(crate) async fn show<D: Display>(
     let (sender, messages) = seat.inbox;
     let states = link.states();
     let state = states.borrow().clone();
+    let mut broker = link.broker();
+    // What it is at first is shown as well.
+    broker.iter_mut().for_each(watch::Receiver::mark_changed);
     let host = link.host().map(str::to_owned);
     let history = load_history(options.history_file.clone()).await;
     let size = seat.display.size();
@@ -118,6 +121,7 @@ pub(crate) async fn show<D: Display>(
         events: seat.events,
         messages,
         states: Some(states),
+        broker,
         questions: Some(questions),
     };
     app.begin();
@@ -133,6 +137,8 @@ struct Sources {
     messages: mpsc::Receiver<Msg>,
     /// `None` once the link is closed for good.
     states: Option<watch::Receiver<LinkState>>,
+    /// `None` where the keys are not here.
+    broker: Option<watch::Receiver<BrokerState>>,
     /// `None` once nobody can ask any more.
     questions: Option<Questions>,
 }
@@ -195,6 +201,13 @@ impl<D: Display> App<D> {
                 Some(state) => Happened::Msg(Msg::Link(state)),
                 None => {
                     sources.states = None;
+                    Happened::Time
+                }
+            },
+            state = changed(&mut sources.broker) => match state {
+                Some(state) => Happened::Msg(Msg::Broker(state)),
+                None => {
+                    sources.broker = None;
                     Happened::Time
                 }
             },
@@ -412,7 +425,7 @@ async fn signalled(signals: &mut Option<Signals>) -> Signal {
 }
 
 /// Waits for another state of the link; `None` when there will be none.
-async fn changed(states: &mut Option<watch::Receiver<LinkState>>) -> Option<LinkState> {
+async fn changed<T: Clone>(states: &mut Option<watch::Receiver<T>>) -> Option<T> {
     match states {
         Some(states) => {
             states.changed().await.ok()?;

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use link::LinkState;
+use link::{BrokerState, LinkState};
 use protocol::{OpenSession, Preset, SessionId};
 
 use crate::{
@@ -49,6 +49,8 @@ pub(crate) struct LinkShown {
     pub(crate) state: LinkState,
     /// Whether it was live before.
     pub(crate) was_live: bool,
+    /// Requests to the model that are made here; `None` where the keys are not here.
+    pub(crate) broker: Option<BrokerState>,
 }
 
 /// The terminal as the model sees it.
@@ -92,6 +94,7 @@ impl Model {
                 was_live: state.is_live(),
                 host,
                 state,
+                broker: None,
             },
             interrupts: Interrupts::default(),
             keymap: Keymap::default(),
@@ -148,5 +151,6 @@ fn unnamed() -> OpenSession {
         workspace: None,
         model: None,
         preset: None,
+        credentials: None,
     }
 }

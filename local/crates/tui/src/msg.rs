@@ -1,7 +1,7 @@
 //! Everything that can happen to the screen.
 
 use crossterm::event::{KeyEvent, MouseEvent};
-use link::LinkState;
+use link::{BrokerState, LinkState};
 use protocol::{CommandId, Frame, Item, Receipt, SessionId, SessionInfo, Snapshot};
 
 use crate::{Question, panes::transcript::Level};
@@ -21,6 +21,8 @@ pub(crate) enum Msg {
     Session(SessionMsg),
     /// The link has this state now.
     Link(LinkState),
+    /// Requests to the model that are made here stand like this.
+    Broker(BrokerState),
     /// The link asks something.
     Question(Question),
     /// An effect has its result.

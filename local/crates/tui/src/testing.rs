@@ -41,6 +41,7 @@ pub(crate) fn options() -> TuiOptions {
             workspace: Some("/srv/app".to_owned()),
             model: None,
             preset: None,
+            credentials: None,
         }),
         draft: String::new(),
         history_file: None,
@@ -150,6 +151,10 @@ impl Harness {
 
     pub(crate) fn link(self, state: LinkState) -> Self {
         self.msg(Msg::Link(state))
+    }
+
+    pub(crate) fn broker(self, state: link::BrokerState) -> Self {
+        self.msg(Msg::Broker(state))
     }
 
     pub(crate) fn question(self, question: Question) -> Self {

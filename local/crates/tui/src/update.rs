@@ -42,6 +42,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Session(news) => news::session(model, news),
         Msg::Link(state) => news::link(model, state),
+        Msg::Broker(state) => {
+            news::broker(model, state);
+            Vec::new()
+        }
         Msg::Question(question) => {
             news::question(model, question);
             Vec::new()

@@ -1,6 +1,6 @@
 //! What the agent, the link and the link's questions tell.
 
-use link::LinkState;
+use link::{BrokerState, LinkState};
 use protocol::{Event, Frame, PromptEvent, PromptKind, SessionEvent, TurnEvent};
 
 use super::{decisions, open};
@@ -20,11 +20,12 @@ pub(super) fn session(model: &mut Model, msg: SessionMsg) -> Vec<Effect> {
         return Vec::new();
     }
     let now = model.screen.now;
+    let asked_again = model.session.is_open().then_some(model.session.snapshot.asked_again);
     match msg.news {
         SessionNews::Replaced(snapshot) => {
             model.session.replace(*snapshot, now);
             model.transcript.replace(&model.session.snapshot);
-            folded(model);
+            folded(model, asked_again);
         }
         SessionNews::Frame(frame) => {
             if let Frame::Event(envelope) = &*frame {
@@ -34,7 +35,7 @@ pub(super) fn session(model: &mut Model, msg: SessionMsg) -> Vec<Effect> {
                 return vec![super::follow(model)];
             }
             model.transcript.apply(&model.session.snapshot, &frame);
-            folded(model);
+            folded(model, asked_again);
         }
         SessionNews::Interrupted(error) => tracing::debug!(%error, "the session's stream broke off"),
         SessionNews::Closed => {
@@ -53,9 +54,16 @@ pub(super) fn session(model: &mut Model, msg: SessionMsg) -> Vec<Effect> {
     Vec::new()
 }
 
-fn folded(model: &mut Model) {
+/// Sees to what follows from a new state. `asked_again` is the count before, where this screen had one.
+fn folded(model: &mut Model, asked_again: Option<u64>) {
     let (session, at) = (model.session.id(), model.session.snapshot.at);
     model.outbox.folded(session, at);
+    if asked_again.is_some_and(|before| model.session.snapshot.asked_again > before) {
+        model.notice(
+            Level::Warning,
+            "The model was asked once more: the machine with the key had gone away in mid-answer.",
+        );
+    }
     sync_prompts(model);
 }
 
@@ -154,6 +162,15 @@ pub(super) fn link(model: &mut Model, state: LinkState) -> Vec<Effect> {
         return vec![Effect::ListSessions];
     }
     Vec::new()
+}
+
+/// Takes what goes on with requests that are made here. What a person should know of stays in the transcript.
+pub(super) fn broker(model: &mut Model, state: BrokerState) {
+    let before = model.link.broker.replace(state.clone()).unwrap_or_default();
+    if let Some(refusal) = state.refusal.filter(|_| state.refused > before.refused) {
+        let text = format!("Not asked for {}: {refusal}. {}.", model.host(), refusal.hint);
+        model.notice(Level::Warning, text);
+    }
 }
 
 /// Takes a question of the link.

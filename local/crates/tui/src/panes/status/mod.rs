@@ -4,8 +4,8 @@ mod link_line;
 
 use std::time::Duration;
 
-use link::{Health, LinkState};
-use protocol::{Amount, ContextView, CostView, Phase, Preset};
+use link::{BrokerState, Health, LinkState};
+use protocol::{Amount, ContextView, CostView, Phase, Preset, snapshot::Wait};
 use ratatui::{buffer::Buffer, layout::Rect, text::Span};
 
 pub(crate) use self::link_line::LinkLine;
@@ -97,7 +97,10 @@ fn groups(model: &Model) -> Vec<Group> {
         8,
         (!snapshot.session.workspace.is_empty()).then(|| folder(&snapshot.session.workspace)),
     );
-    right(4, model.link.host.clone());
+    if let Some((role, text)) = model.link.broker.as_ref().map(broker_words) {
+        groups.push(group(role, 2, true, text));
+    }
+    groups.extend(model.link.host.clone().map(|host| group(Role::Dim, 4, true, host)));
     if model.link.host.is_some() {
         let role = match &model.link.state {
             LinkState::Live {
@@ -109,6 +112,26 @@ fn groups(model: &Model) -> Vec<Group> {
         groups.push(group(role, 1, true, link_words(model)));
     }
     groups
+}
+
+/// Says what goes on with requests that are made here.
+fn broker_words(state: &BrokerState) -> (Role, String) {
+    let mut words = vec!["keys here".to_owned()];
+    let mut count = |count: usize, what: &str| {
+        words.extend((count > 0).then(|| format!("{count} {what}")));
+    };
+    count(state.answering, "answering");
+    count(state.waiting, "queued");
+    let refused = usize::try_from(state.refused).unwrap_or(usize::MAX);
+    count(refused, "refused");
+    if state.is_unknown_there {
+        words.push("of no use there: the agent is too old".to_owned());
+    } else if state.budget_left == 0 {
+        words.push("budget spent".to_owned());
+    }
+    let is_well = refused == 0 && state.budget_left > 0 && !state.is_unknown_there;
+    let role = if is_well { Role::Dim } else { Role::Warning };
+    (role, words.join(BETWEEN))
 }
 
 /// Says what the session does.
@@ -132,11 +155,19 @@ fn turn_words(model: &Model) -> (Role, String) {
         (_, Phase::Running { turn } | Phase::Waiting { turn }) if model.session.stopping == Some(turn) => {
             (Role::Warning, format!("stopping{elapsed}"))
         }
+        (_, Phase::Running { .. }) if is_parked(model) => {
+            (Role::Warning, format!("waiting for credentials{elapsed}"))
+        }
         (_, Phase::Running { .. }) => (Role::Accent, format!("{} working{elapsed}", spinner(model))),
         (_, Phase::Waiting { .. }) => (Role::Warning, format!("waits for you{elapsed}")),
         (_, Phase::Cancelling { .. }) => (Role::Warning, format!("stopping{elapsed}")),
         (_, Phase::Idle | Phase::Unknown) => (Role::Dim, "ready".to_owned()),
     }
+}
+
+/// Says whether the turn wants to ask the model and nobody with the key is there.
+fn is_parked(model: &Model) -> bool {
+    model.session.snapshot.waiting == Some(Wait::Credentials)
 }
 
 /// How long one picture of the spinner stays.
@@ -274,6 +305,7 @@ pub(crate) fn moves_in(model: &Model) -> Option<Duration> {
         soonest = Some(soonest.map_or(duration, |known| known.min(duration)));
     };
     match model.session.snapshot.phase {
+        Phase::Running { .. } if is_parked(model) => within(Duration::from_secs(1)),
         Phase::Running { .. } => within(SPIN),
         Phase::Waiting { .. } | Phase::Cancelling { .. } => within(Duration::from_secs(1)),
         Phase::Idle | Phase::Closed | Phase::Unknown => {}

@@ -81,6 +81,71 @@ fn every_state_of_the_link_is_said_in_words() {
 }
 
 #[test]
+fn requests_that_are_made_here_are_counted() {
+    let check = |state: BrokerState, want: &str| {
+        let line = Harness::new(140, 10).broker(state).status();
+        assert!(line.contains(want), "{line}");
+    };
+    let fresh = BrokerState {
+        budget_left: 5,
+        ..BrokerState::default()
+    };
+    check(fresh.clone(), "keys here · box");
+    let busy = BrokerState {
+        answering: 2,
+        waiting: 1,
+        ..fresh.clone()
+    };
+    check(busy, "keys here · 2 answering · 1 queued · box");
+    let spent = BrokerState {
+        budget_left: 0,
+        refused: 1,
+        ..fresh
+    };
+    check(spent, "keys here · 1 refused · budget spent · box");
+}
+
+#[test]
+fn a_turn_that_waits_for_credentials_says_so_and_a_repeat_is_told_once() {
+    let turn = TurnId(1);
+    let waiting = TurnEvent::Waiting {
+        turn,
+        what: protocol::snapshot::Wait::Credentials,
+    };
+    let harness = Harness::new(100, 20)
+        .turn(1, "work")
+        .agent(Event::Turn(waiting));
+    assert!(harness.status().contains("waiting for credentials"));
+    assert_eq!(moves_in(&harness.model), Some(Duration::from_secs(1)));
+    let again = TurnEvent::AskedAgain {
+        turn,
+        reason: "gone".to_owned(),
+    };
+    let harness = harness
+        .agent(Event::Turn(TurnEvent::WentOn { turn }))
+        .agent(Event::Turn(again));
+    assert!(harness.status().contains("working"));
+    let screen = harness.screen();
+    assert_eq!(screen.matches("was asked once more").count(), 1, "{screen}");
+}
+
+#[test]
+fn a_refusal_stays_in_the_transcript() {
+    let refused = BrokerState {
+        refused: 1,
+        budget_left: 5,
+        refusal: Some(link::Refusal {
+            kind: link::RefusalKind::NotAllowed,
+            message: "the host wants to ask http://elsewhere".to_owned(),
+            hint: "add it".to_owned(),
+        }),
+        ..BrokerState::default()
+    };
+    let screen = Harness::new(140, 20).broker(refused.clone()).broker(refused).screen();
+    assert_eq!(screen.matches("http://elsewhere. add it.").count(), 1, "{screen}");
+}
+
+#[test]
 fn nothing_moves_when_nothing_happens() {
     assert_eq!(moves_in(&Harness::new(80, 24).model), None);
     assert_eq!(moves_in(&Harness::new(80, 24).turn(1, "work").model), Some(SPIN));

@@ -374,6 +374,9 @@ fn turn_of(event: &TurnEvent) -> Option<TurnId> {
         | TurnEvent::Discarded { turn, .. }
         | TurnEvent::Assistant { turn, .. }
         | TurnEvent::CancelRequested { turn, .. }
+        | TurnEvent::Waiting { turn, .. }
+        | TurnEvent::WentOn { turn }
+        | TurnEvent::AskedAgain { turn, .. }
         | TurnEvent::Ended { turn, .. } => Some(*turn),
         TurnEvent::Unknown => None,
     }
