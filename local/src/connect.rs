@@ -8,7 +8,7 @@ use settings::Flag;
 use stdx::task::Scope;
 
 use crate::{
-    ask,
+    ask, broker,
     exit::Exit,
     forwards,
     host::{HostPlan, HostRef},
@@ -154,6 +154,7 @@ impl Connected {
         connected.open_configured_forwards(&prompter).await;
         // Ends with the scope.
         drop(connected.scope.spawn(progress::follow(connected.link.clone())));
+        drop(connected.scope.spawn(broker::follow(connected.link.clone())));
         Ok(connected)
     }
 

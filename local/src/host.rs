@@ -9,7 +9,7 @@ use settings::{
 };
 use transport::{ConnectOptions, ResolveOptions, Target};
 
-use crate::{exit::Exit, invocation::Invocation, report::Failure, stored_secrets::Stored};
+use crate::{broker, exit::Exit, invocation::Invocation, report::Failure, stored_secrets::Stored};
 
 /// A host and a workspace as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,6 +170,7 @@ impl HostPlan {
             timings,
             state_dir: Some(invocation.home.join("hosts")),
             network: link::NetworkWatch::On,
+            broker: broker::options(self.configured.as_ref(), invocation, loaded)?,
         })
     }
 

@@ -3,6 +3,7 @@
 
 mod args;
 mod ask;
+mod broker;
 mod commands;
 mod connect;
 mod dial;

@@ -11,8 +11,10 @@ use tui::{Appearance, Ending, Opening, Questions, TuiOptions, Why};
 
 use crate::{
     ask::visible,
+    broker,
     connect::Connected,
     exit::Exit,
+    host::{HostPlan, HostRef},
     invocation::Invocation,
     logging,
     report::{self, Failure},
@@ -68,6 +70,12 @@ pub(crate) fn log_to_file(invocation: &Invocation) {
 
 /// Opens an agent and shows its sessions. On a host, the screen is there before the first byte is sent.
 pub(crate) async fn open(invocation: &Invocation, project: &Path, wanted: Wanted) -> Result<Exit, Failure> {
+    if let Some(host) = &wanted.remote {
+        // A screen that says that everything is ready would be wrong.
+        let loaded = settings::load(&invocation.sources(None, &[]))?;
+        let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
+        broker::need_key(&plan, None, invocation, &loaded)?;
+    }
     let (prompter, questions) = tui::questions();
     let connected = match &wanted.remote {
         Some(host) => Connected::for_screen(invocation, host, Arc::clone(&prompter))?,

@@ -10,6 +10,7 @@ use protocol::{OpenSession, Preset, SessionId};
 
 use crate::{
     args::{PermissionMode, RunArgs},
+    broker,
     connect::Connected,
     exit::Exit,
     headless::{self, Job, Task},
@@ -30,8 +31,7 @@ pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, 
     match &args.place.remote {
         None => need_model(invocation, &folder)?,
         // Said before anything is dialled, let alone uploaded.
-        Some(host) if args.resume.is_none() => need_workspace(invocation, host)?,
-        Some(_) => {}
+        Some(host) => need_in_advance(invocation, host, &args)?,
     }
     let connected = Connected::open(invocation, args.place.remote.as_deref(), &folder, Vec::new()).await?;
     let outcome = async {
@@ -69,12 +69,15 @@ fn need_model(invocation: &Invocation, folder: &std::path::Path) -> Result<(), F
     Ok(())
 }
 
-/// Makes sure that a new session on a host has a workspace.
-fn need_workspace(invocation: &Invocation, host: &str) -> Result<(), Failure> {
+/// Makes sure that a new session on a host has a workspace, and that a key that should be here is.
+fn need_in_advance(invocation: &Invocation, host: &str, args: &RunArgs) -> Result<(), Failure> {
     // Read quietly: opening the agent says what there is to say.
     let loaded = settings::load(&invocation.sources(None, &[]))?;
-    HostPlan::new(&HostRef::parse(host)?, &loaded)?.need_workspace()?;
-    Ok(())
+    let plan = HostPlan::new(&HostRef::parse(host)?, &loaded)?;
+    if args.resume.is_none() {
+        plan.need_workspace()?;
+    }
+    broker::need_key(&plan, args.model.as_deref(), invocation, &loaded)
 }
 
 /// Says which session is opened or resumed.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use client::{Counts, Update};
-use protocol::{CallOutcome, DeltaTarget, Frame, Item, Outcome, Snapshot, ToolState, TurnId};
+use protocol::{
+    CallOutcome, DeltaTarget, Frame, Item, Outcome, Snapshot, ToolState, TurnId, snapshot::Wait,
+};
 use serde_json::{Value, json};
 
 use super::summary;
@@ -27,6 +29,8 @@ pub(crate) struct Output {
     calls: HashMap<String, bool>,
     /// The answer whose text was printed last, if that had no line end.
     open_line: Option<u64>,
+    /// What was said of keys on another machine.
+    credentials: Credentials,
 }
 
 impl Output {
@@ -43,6 +47,10 @@ impl Output {
             said: HashMap::new(),
             calls: HashMap::new(),
             open_line: None,
+            credentials: Credentials {
+                is_waiting: false,
+                asked_again: known.asked_again,
+            },
         };
         for item in &known.items {
             match item {
@@ -65,6 +73,9 @@ impl Output {
 
     /// Prints what an update brought.
     pub(crate) fn update(&mut self, update: &Update, view: &Snapshot) {
+        for line in self.credentials.news(view) {
+            terminal::error(&line);
+        }
         match (self.format, update) {
             (OutputFormat::Json, _) => {}
             (OutputFormat::StreamJson, Update::Frame(frame)) => print_frame(frame),
@@ -221,6 +232,39 @@ impl Output {
             object.insert("outcome".to_owned(), json!(outcome));
         }
         result
+    }
+}
+
+/// What is told, on standard error, of a session whose keys are on another machine.
+#[derive(Debug, PartialEq, Eq)]
+struct Credentials {
+    is_waiting: bool,
+    asked_again: u64,
+}
+
+impl Credentials {
+    /// Gives what is new.
+    fn news(&mut self, view: &Snapshot) -> Vec<String> {
+        let now = Self {
+            is_waiting: view.waiting == Some(Wait::Credentials),
+            asked_again: view.asked_again,
+        };
+        let mut lines = Vec::new();
+        if now.is_waiting && !self.is_waiting {
+            lines.push(
+                "waiting for credentials: the turn goes on when a machine with the key is connected".to_owned(),
+            );
+        } else if self.is_waiting && !now.is_waiting {
+            lines.push("the turn goes on".to_owned());
+        }
+        if now.asked_again > self.asked_again {
+            lines.push(format!(
+                "the model was asked once more: the machine with the key had gone away in mid-answer ({} so far)",
+                now.asked_again
+            ));
+        }
+        *self = now;
+        lines
     }
 }
 
