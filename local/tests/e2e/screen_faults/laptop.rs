@@ -61,6 +61,7 @@ pub(crate) fn options(rig: &Rig, name: &str) -> LinkOptions {
         timings: Timings::default(),
         state_dir: Some(rig.laptop().join("links").join(name)),
         network: link::NetworkWatch::On,
+        broker: None,
     }
 }
 
