@@ -101,10 +101,16 @@ impl Shared {
         Ok(async move { receiver.await.unwrap_or(Err(Cause::Closed)) })
     }
 
-    /// Asks without waiting for room, for handles that nobody holds any more.
+    /// Closes a handle that nobody holds any more.
     pub(super) fn close_handle(&self, handle: Bytes) {
-        // Without a connection there is nothing to close.
-        drop(self.queue(&Request::Close { handle }, None));
+        self.later(&Request::Close { handle });
+    }
+
+    /// Asks without waiting for room or for the answer: for what dropped handles and futures leave behind, of which
+    /// there is never more than was under way.
+    pub(super) fn later(&self, request: &Request) {
+        // Without a connection nothing can be cleaned up.
+        drop(self.queue(request, None));
     }
 
     fn queue(

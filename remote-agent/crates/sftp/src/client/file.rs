@@ -130,15 +130,12 @@ impl File {
         offset: u64,
         data: Bytes,
     ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
-        let operation = "write";
         let request = Request::Write {
             handle: self.0.handle.clone(),
             offset,
             data,
         };
-        let answer = self.0.submit(operation, &request, 0).await?;
-        let path = self.0.path.clone();
-        Ok(async move { ended(operation, &path, answer.await?) })
+        self.begin("write", &request).await
     }
 
     /// Asks for attributes.
@@ -146,8 +143,26 @@ impl File {
     /// # Errors
     /// As the server answers.
     pub async fn stat(&self) -> Result<Attributes, Error> {
+        self.begin_stat().await?.await
+    }
+
+    /// Asks for attributes and gives a future of them.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub async fn begin_stat(
+        &self,
+    ) -> Result<impl Future<Output = Result<Attributes, Error>> + Send + use<>, Error> {
+        let operation = "look at";
         let of = Target::Handle(self.0.handle.clone());
-        self.0.inner.stat(&self.0.path, of).await
+        let answer = self.0.submit(operation, &Request::Stat { of }, 0).await?;
+        let path = self.0.path.clone();
+        Ok(async move {
+            match answer.await? {
+                Reply::Attributes(attributes) => Ok(attributes),
+                other => Err(unexpected(operation, &path, other)),
+            }
+        })
     }
 
     /// Sets attributes; what is `None` stays.
@@ -155,11 +170,19 @@ impl File {
     /// # Errors
     /// As the server answers.
     pub async fn set_stat(&self, attributes: Attributes) -> Result<(), Error> {
+        self.begin_set_stat(attributes).await?.await
+    }
+
+    /// Sets attributes and gives a future of the answer.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub async fn begin_set_stat(
+        &self,
+        attributes: Attributes,
+    ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
         let of = Target::Handle(self.0.handle.clone());
-        let request = Request::SetStat { of, attributes };
-        self.0
-            .inner
-            .done("set the attributes of", &self.0.path, &request)
+        self.begin("set the attributes of", &Request::SetStat { of, attributes })
             .await
     }
 
@@ -168,13 +191,29 @@ impl File {
     /// # Errors
     /// As the server answers, or it does not offer that.
     pub async fn sync(&self) -> Result<(), Error> {
+        self.begin_sync().await?.await
+    }
+
+    /// Asks to put it on the disk and gives a future of the answer.
+    ///
+    /// # Errors
+    /// The connection is gone, or the server does not offer that.
+    pub async fn begin_sync(&self) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
         let operation = "sync";
         let handle = self.0.handle.clone();
-        let request = self
-            .0
-            .inner
-            .extended(operation, &self.0.path, Extension::Fsync { handle })?;
-        self.0.inner.done(operation, &self.0.path, &request).await
+        let extension = Extension::Fsync { handle };
+        let request = self.0.inner.extended(operation, &self.0.path, extension)?;
+        self.begin(operation, &request).await
+    }
+
+    async fn begin(
+        &self,
+        operation: &'static str,
+        request: &Request,
+    ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
+        let answer = self.0.submit(operation, request, 0).await?;
+        let path = self.0.path.clone();
+        Ok(async move { ended(operation, &path, answer.await?) })
     }
 
     /// Copies on the server from this file, from `from` on to its end, to `to` at `at` (`copy-data`).

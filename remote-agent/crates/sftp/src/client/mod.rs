@@ -217,6 +217,14 @@ impl Client {
         self.done("remove", path, &request).await
     }
 
+    /// Removes a file or link without waiting for the answer: for what a dropped future leaves behind.
+    pub fn remove_later(&self, path: &[u8]) {
+        self.0.shared.later(&Request::Remove {
+            path: path.to_vec(),
+            folder: false,
+        });
+    }
+
     /// Removes an empty folder.
     ///
     /// # Errors

@@ -1,0 +1,1 @@
+//! Public behaviour of the crate.
