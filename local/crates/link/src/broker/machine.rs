@@ -278,9 +278,6 @@ impl Machine {
             }
             call.which = Some(which);
             call.is_refused = false;
-            if request.attempt > 1 {
-                self.state.repeated += 1;
-            }
             match self.policy.spend(&request, now_millis) {
                 Ok(endpoint) => {
                     let endpoint = Asked(endpoint);

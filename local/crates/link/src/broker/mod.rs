@@ -69,8 +69,6 @@ pub struct BrokerState {
     pub answering: usize,
     /// Answers that the host has whole.
     pub answered: u64,
-    /// Requests that were made again, since who had asked before went away in mid-answer.
-    pub repeated: u64,
     /// Requests that were refused.
     pub refused: u64,
     /// How many requests may still be made.
