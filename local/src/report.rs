@@ -103,7 +103,7 @@ impl From<protocol::ErrorBody> for Failure {
             Code::Conflict | Code::HeldElsewhere => Exit::Usage,
             Code::ModelAccess => Exit::ModelAccess,
             Code::Denied => Exit::Authentication,
-            Code::Busy | Code::Draining | Code::Internal | Code::Unknown => Exit::Failed,
+            Code::Busy | Code::Draining | Code::Internal | Code::Unreachable | Code::Unknown => Exit::Failed,
         };
         Self::new(exit, error.message).maybe_hint(error.hint)
     }
