@@ -1,8 +1,8 @@
 //! Is told which requests the host has, for as long as the link is there.
 
-use std::time::Duration;
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use client::Agent;
+use client::{Agent, BrokerEvents};
 use protocol::BrokerId;
 use protocol::broker::BrokerEvent;
 use stdx::task::blocking;
@@ -13,6 +13,8 @@ use crate::state::LinkState;
 
 /// The wait before the announcements are opened again after they ended on a link that seems fine.
 const AGAIN: Duration = Duration::from_millis(250);
+/// How often is looked whether another broker of this machine has died.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// How the announcements ended.
 enum Ended {
@@ -29,7 +31,7 @@ pub(crate) struct Announcements {
     pub(crate) agent: Agent,
     pub(crate) id: BrokerId,
     /// `None` where it could not be taken, or is not wanted.
-    pub(crate) seat: Option<std::sync::Arc<Seat>>,
+    pub(crate) seat: Option<Arc<Seat>>,
     pub(crate) states: watch::Receiver<LinkState>,
     /// Bounded; who finds it full waits, and with it the agent.
     pub(crate) inputs: mpsc::Sender<Input>,
@@ -59,16 +61,37 @@ impl Announcements {
         self.states.wait_for(|state| !state.is_live()).await.is_ok()
     }
 
-    async fn once(&self) -> Ended {
-        let dead = match &self.seat {
+    /// Lists the brokers of this machine that are dead.
+    async fn dead(&self) -> Vec<BrokerId> {
+        match &self.seat {
             Some(seat) => {
-                let seat = std::sync::Arc::clone(seat);
+                let seat = Arc::clone(seat);
                 let now = stdx::clock::unix_millis();
                 blocking(move || seat.dead(now)).await
             }
             None => Vec::new(),
-        };
-        let mut events = match self.agent.broker_events(self.id, &dead).await {
+        }
+    }
+
+    /// Names those that die while this one lives, so that nobody waits for what they had claimed.
+    async fn name_further_dead(&self, mut named: Vec<BrokerId>) -> Infallible {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let dead = self.dead().await;
+            if dead.iter().all(|id| named.contains(id)) {
+                continue;
+            }
+            // Opened beside the one that is open, only for what it names.
+            match self.agent.broker_events(self.id, &dead).await {
+                Ok(_) => named = dead,
+                Err(error) => tracing::debug!(%error, "a dead broker could not be named"),
+            }
+        }
+    }
+
+    async fn once(&self) -> Ended {
+        let dead = self.dead().await;
+        let events = match self.agent.broker_events(self.id, &dead).await {
             Ok(events) => events,
             Err(client::Error::Connection { .. } | client::Error::Stalled { .. }) => return Ended::Broken,
             Err(error) => {
@@ -79,6 +102,14 @@ impl Announcements {
         if self.inputs.send(Input::Opened).await.is_err() {
             return Ended::Over;
         }
+        tokio::select! {
+            biased;
+            ended = self.pass_on(events) => ended,
+            never = self.name_further_dead(dead) => match never {},
+        }
+    }
+
+    async fn pass_on(&self, mut events: BrokerEvents) -> Ended {
         loop {
             let input = match events.next().await {
                 Ok(Some(BrokerEvent::Offered { request })) => Input::Offered(request),
