@@ -26,6 +26,15 @@ pub enum TurnEvent {
         /// Why, in words.
         reason: String,
     },
+    /// Nobody with the key is there to ask; the turn goes on when somebody is.
+    Waiting,
+    /// Somebody with the key is there again.
+    WentOn,
+    /// A request is asked again, since who had the key went away in mid-answer.
+    AskedAgain {
+        /// Why, in words.
+        reason: String,
+    },
     /// An answer is complete.
     Assistant {
         /// Its number.

@@ -24,6 +24,7 @@ pub(crate) async fn fold(
 ) -> Result<Answer, SessionGone> {
     let mut message = AssistantMessage::default();
     let mut finished = None;
+    let mut waits = false;
     while let Some(item) = items.next().await {
         let number = ItemId(*next_item);
         match item {
@@ -44,11 +45,33 @@ pub(crate) async fn fold(
                 port.report(TurnEvent::Discarded { item: number, reason }).await?;
                 *next_item += 1;
             }
+            Ok(StreamItem::AskedAgain { reason }) => {
+                message = AssistantMessage::default();
+                let discarded = TurnEvent::Discarded {
+                    item: number,
+                    reason: reason.clone(),
+                };
+                port.report(discarded).await?;
+                port.report(TurnEvent::AskedAgain { reason }).await?;
+                *next_item += 1;
+            }
+            Ok(StreamItem::Waiting) => {
+                waits = true;
+                port.report(TurnEvent::Waiting).await?;
+            }
+            Ok(StreamItem::WentOn) => {
+                waits = false;
+                port.report(TurnEvent::WentOn).await?;
+            }
             Err(error) if matches!(error.cause, Cause::Cancelled) => {
                 return Ok(Answer::Ended(TurnOutcome::Cancelled));
             }
             Err(error) => return Ok(Answer::Ended(TurnOutcome::Failed(error.failure()))),
         }
+    }
+    if waits {
+        // The answer was whole but for its last bytes.
+        port.report(TurnEvent::WentOn).await?;
     }
     Ok(match finished {
         Some(finish) => Answer::Complete(AssistantMessage {

@@ -81,6 +81,15 @@ impl Actor {
                 drop(reply.send(outcome));
                 failed.map_or(Ok(()), Err)
             }
+            Request::Credentials(credentials, provider, reply) => {
+                if let Some(provider) = provider {
+                    self.executor.turns().keep_provider(credentials, provider);
+                }
+                self.step(Input::Credentials(credentials)).await?;
+                // A client that went away need not hear it.
+                let _ = reply.send(());
+                Ok(())
+            }
             Request::Snapshot(reply) => {
                 // A client that went away needs no snapshot.
                 drop(reply.send(self.executor.snapshot()));

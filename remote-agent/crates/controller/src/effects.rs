@@ -5,7 +5,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use agent_loop::Verdict;
 use conversation::{Response, TurnId};
 use permission::Policy;
-use protocol::{ErrorBody, PromptId, Receipt, Snapshot};
+use protocol::{Credentials, ErrorBody, PromptId, Receipt, Snapshot};
+use provider::Provider;
 use session_store::{Log, Record, StoreError, record::TurnRecord};
 use stdx::{Gauge, task::Scope};
 use tokio::{
@@ -53,6 +54,8 @@ pub(crate) struct Executor {
 pub(crate) struct Turns {
     parts: SessionParts,
     policy: watch::Sender<Arc<Policy>>,
+    /// What asks models with the credentials that are wanted next.
+    spare: Option<(Credentials, Arc<dyn Provider>)>,
     /// Handed to every turn.
     reports: mpsc::Sender<FromTurn>,
     scope: Scope,
@@ -123,6 +126,7 @@ impl Executor {
                 Effect::Answer(prompt, verdict) => self.turns.answer(prompt, verdict),
                 Effect::Respond(prompt, response) => self.turns.respond(prompt, response),
                 Effect::SetPolicy(posture) => self.turns.set_policy(&posture),
+                Effect::UseCredentials(credentials) => self.turns.use_credentials(credentials),
                 Effect::Arm(timer, after) => {
                     self.timers.insert(timer, Instant::now() + after);
                 }
@@ -180,7 +184,7 @@ impl Executor {
         let envelope = projection::event(stored.n, at, record);
         // The log numbers without holes, so the next event always fits.
         let _ = self.view.apply(&envelope);
-        let phase = self.view.phase;
+        let (phase, credentials) = (self.view.phase, self.view.session.credentials);
         let submitted = match record {
             Record::Turn(TurnRecord::Submitted { turn, text, .. }) => Some((turn.0, text)),
             _ => None,
@@ -188,6 +192,7 @@ impl Executor {
         self.status.send_modify(|status| {
             status.changed_at = at;
             status.phase = phase;
+            status.credentials = credentials;
             if let Some((turn, text)) = submitted {
                 status.turns = status.turns.max(turn);
                 if status.title.is_empty() {
@@ -232,6 +237,7 @@ impl Turns {
         Self {
             parts,
             policy,
+            spare: None,
             reports,
             scope,
             busy,
@@ -281,6 +287,17 @@ impl Turns {
         if let Some(Asker::Inquiry(reply)) = self.questions.remove(&prompt) {
             // As above.
             drop(reply.send(response));
+        }
+    }
+
+    /// Keeps what asks models with other credentials until it is used.
+    pub(crate) fn keep_provider(&mut self, credentials: Credentials, provider: Arc<dyn Provider>) {
+        self.spare = Some((credentials, provider));
+    }
+
+    fn use_credentials(&mut self, credentials: Credentials) {
+        if let Some((_, provider)) = self.spare.take_if(|(spare, _)| *spare == credentials) {
+            self.parts.turn.provider = provider;
         }
     }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use protocol::{
-    CommandRequest, ErrorBody, ErrorCode, HistoryPage, Phase, Receipt, SessionId, SessionInfo, Snapshot,
-    limits,
+    CommandRequest, Credentials, ErrorBody, ErrorCode, HistoryPage, Phase, Receipt, SessionId, SessionInfo,
+    Snapshot, limits,
 };
+use provider::Provider;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -26,6 +27,8 @@ pub(crate) enum Request {
         /// Where the receipt goes.
         reply: oneshot::Sender<Result<Receipt, ErrorBody>>,
     },
+    /// Ask models with other credentials as soon as no turn runs.
+    Credentials(Credentials, Option<Arc<dyn Provider>>, oneshot::Sender<()>),
     /// Give the state.
     Snapshot(oneshot::Sender<Snapshot>),
 }
@@ -41,6 +44,8 @@ pub(crate) struct Status {
     pub(crate) changed_at: u64,
     /// How many turns were asked for.
     pub(crate) turns: u64,
+    /// Whose credentials models are asked with.
+    pub(crate) credentials: Credentials,
 }
 
 /// An open session. Cloning gives another handle; dropping all of them does not end it.
@@ -113,6 +118,10 @@ impl SessionHandle {
         }
     }
 
+    pub(crate) fn credentials(&self) -> Credentials {
+        self.status.borrow().credentials
+    }
+
     /// Says whether its task has ended, because of a shutdown or a full disk.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -136,6 +145,20 @@ impl SessionHandle {
                 mpsc::error::TrySendError::Closed(_) => self.gone(),
             })?;
         answer.await.map_err(|_| self.gone())?
+    }
+
+    /// Has models asked with other credentials as soon as no turn runs, and waits until that is on disk or remembered.
+    pub(crate) async fn change_credentials(
+        &self,
+        credentials: Credentials,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Result<(), ErrorBody> {
+        let (reply, answer) = oneshot::channel();
+        self.mailbox
+            .send(Request::Credentials(credentials, provider, reply))
+            .await
+            .map_err(|_| self.gone())?;
+        answer.await.map_err(|_| self.gone())
     }
 
     /// Gives the whole state, streamed text so far included.

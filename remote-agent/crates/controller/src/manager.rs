@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use protocol::{
-    DrainReply, DrainRequest, ErrorBody, ErrorCode, Hello, OpenSession, Phase, Preset, SessionId,
-    SessionInfo, SessionList, ShutdownReply, ShutdownRequest,
+    Credentials, DrainReply, DrainRequest, ErrorBody, ErrorCode, Hello, OpenSession, Phase, Preset,
+    SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest,
 };
 use session_store::{Holder, Sessions, StoreError, Summary};
 use stdx::{AbsPath, Gauge, task::Scope};
@@ -18,6 +18,7 @@ use crate::{
     life::Life,
     open::{self, Birth, Opened},
     parts::{Assembler, SessionParts, Wanted},
+    projection,
     session::Session,
 };
 
@@ -218,6 +219,10 @@ impl Table {
         if life == Life::Ending {
             return Err(life.refusal());
         }
+        if request.credentials == Some(Credentials::Unknown) {
+            let error = ErrorBody::new(ErrorCode::BadRequest, "those credentials are not known here");
+            return Err(error.hint("the agent knows \"host\" and \"broker\"; a newer one may know more"));
+        }
         let hash = open::request_hash(&request);
         let conflict = || {
             ErrorBody::new(
@@ -228,12 +233,12 @@ impl Table {
         };
         self.open.retain(|_, entry| !entry.handle.is_over());
         if let Some(entry) = self.open.get(&request.session) {
-            let same = request.workspace.is_none() || entry.request == hash;
-            return if same {
-                Ok(entry.handle.clone())
-            } else {
-                Err(conflict())
-            };
+            if request.workspace.is_some() && entry.request != hash {
+                return Err(conflict());
+            }
+            let handle = entry.handle.clone();
+            self.change_credentials(&handle, request.credentials).await?;
+            return Ok(handle);
         }
         if life.is_leaving() {
             return Err(life.refusal());
@@ -241,7 +246,7 @@ impl Table {
         let (session, store) = (request.session, self.store.clone());
         let found = stdx::task::blocking(move || store.get(&session.to_string())).await;
         let resumed = match found.map_err(|error| open::store_error(session, &error))? {
-            Some(dir) => self.resume(session, dir).await?,
+            Some(dir) => self.resume(session, dir, request.credentials).await?,
             None => None,
         };
         match resumed {
@@ -270,6 +275,30 @@ impl Table {
         }
     }
 
+    /// Has an open session ask models with other credentials, if it does not yet.
+    async fn change_credentials(
+        &self,
+        handle: &SessionHandle,
+        wanted: Option<Credentials>,
+    ) -> Result<(), ErrorBody> {
+        let Some(credentials) = wanted else {
+            return Ok(());
+        };
+        if handle.credentials() == credentials {
+            // What was asked for before may still wait for the end of a turn.
+            return handle.change_credentials(credentials, None).await;
+        }
+        let head = handle.snapshot().await?.session;
+        let wanted = Wanted {
+            session: head.session,
+            workspace: open::still_there(&head.workspace)?,
+            model: Some(head.model),
+            credentials,
+        };
+        let provider = self.options.assembler.provider(&wanted)?;
+        handle.change_credentials(credentials, Some(provider)).await
+    }
+
     async fn create(&self, request: &OpenSession, hash: &str) -> Result<SessionHandle, ErrorBody> {
         let session = request.session;
         let Some(wanted) = &request.workspace else {
@@ -282,7 +311,9 @@ impl Table {
             session,
             workspace: workspace.clone(),
             model: request.model.clone(),
+            credentials: request.credentials.unwrap_or_default(),
         };
+        let credentials = wanted.credentials;
         let parts = self.options.assembler.assemble(&wanted, &scope).await?;
         let (store, holder) = (self.store.clone(), self.holder());
         let (hash, preset) = (hash.to_owned(), request.preset.unwrap_or(self.options.preset));
@@ -292,6 +323,7 @@ impl Table {
                 request: hash,
                 workspace: &workspace,
                 preset,
+                credentials,
                 parts: &parts,
             };
             (open::create(&store, &birth, &holder), parts)
@@ -306,6 +338,7 @@ impl Table {
         &self,
         session: SessionId,
         dir: session_store::SessionDir,
+        credentials: Option<Credentials>,
     ) -> Result<Option<(SessionHandle, String)>, ErrorBody> {
         let (holder, instance) = (self.holder(), self.options.hello.identity.instance);
         let deadline = stdx::clock::monotonic() + self.options.lease_patience;
@@ -339,14 +372,16 @@ impl Table {
             session,
             workspace,
             model: model.map(|model| model.reference.clone()),
+            credentials: credentials.unwrap_or_else(|| projection::credentials(&opened.state)),
         };
+        let credentials = wanted.credentials;
         let mut parts = self.options.assembler.assemble(&wanted, &scope).await?;
         if let Some(prefix) = &opened.state.prefix {
             // The prefix of a session never changes, whatever its files say today: the vendor's cache depends on it.
             parts.turn.set_prefix(&prefix.system, &prefix.context);
         }
         let recorded = stdx::task::blocking(move || {
-            let recorded = opened.bring_up_to_date(&parts);
+            let recorded = opened.bring_up_to_date(&parts, credentials);
             recorded.map(|()| (opened, parts))
         });
         let (opened, parts) = recorded.await.map_err(failed)?;
@@ -370,6 +405,7 @@ impl Table {
             title,
             changed_at,
             turns: state.counters.turns,
+            credentials: view.session.credentials,
         };
         let (
             handle,

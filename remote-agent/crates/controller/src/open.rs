@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use protocol::{ErrorBody, ErrorCode, InstanceId, OpenSession, Preset, SessionId, Snapshot};
+use protocol::{Credentials, ErrorBody, ErrorCode, InstanceId, OpenSession, Preset, SessionId, Snapshot};
 use session_store::{
     Lease, Log, Model, Notice, Record, Replayed, SessionDir, Sessions, StoreError, Stored,
     record::SessionRecord, recover, replay,
@@ -33,7 +33,12 @@ pub(crate) struct Opened {
 
 /// Hashes a request to open a session, so that the same id with another request is noticed.
 pub(crate) fn request_hash(request: &OpenSession) -> String {
-    hex(&Sha256::digest(serde_json::to_vec(request).unwrap_or_default()))
+    // Whose credentials are used belongs to the link that a session is opened over, not to what it is.
+    let same = OpenSession {
+        credentials: None,
+        ..request.clone()
+    };
+    hex(&Sha256::digest(serde_json::to_vec(&same).unwrap_or_default()))
 }
 
 /// Checks a workspace as a client wrote it: absolute or from `~`, existing, a folder that can be entered. Nothing
@@ -69,6 +74,7 @@ pub(crate) struct Birth<'a> {
     pub(crate) request: String,
     pub(crate) workspace: &'a AbsPath,
     pub(crate) preset: Preset,
+    pub(crate) credentials: Credentials,
     pub(crate) parts: &'a SessionParts,
 }
 
@@ -96,8 +102,11 @@ pub(crate) fn create(
             context: birth.parts.context.clone(),
         },
     ];
+    let change = (!birth.credentials.is_host()).then(|| SessionRecord::CredentialsChanged {
+        credentials: birth.credentials.name().to_owned(),
+    });
     let mut stored = Vec::new();
-    for record in records {
+    for record in records.into_iter().chain(change) {
         stored.push(log.append(&Record::Session(record), stdx::clock::unix_millis())?);
     }
     log.sync()?;
@@ -134,9 +143,18 @@ pub(crate) fn resume(
 }
 
 impl Opened {
-    /// Records what is not as its log says: the prefix, if the daemon died between its first two records, and what is
+    /// Records what is not as its log says: the credentials, if others are asked for; the prefix, if the daemon died between its first two records, and what is
     /// known of the model, if the settings say something else today.
-    pub(crate) fn bring_up_to_date(&mut self, parts: &SessionParts) -> Result<(), StoreError> {
+    pub(crate) fn bring_up_to_date(
+        &mut self,
+        parts: &SessionParts,
+        credentials: Credentials,
+    ) -> Result<(), StoreError> {
+        if projection::credentials(&self.state) != credentials {
+            self.record(SessionRecord::CredentialsChanged {
+                credentials: credentials.name().to_owned(),
+            })?;
+        }
         if self.state.prefix.is_none() {
             self.record(SessionRecord::Prefix {
                 system: parts.system.clone(),

@@ -4,7 +4,8 @@ use std::{future::Future, pin::Pin, sync::Arc};
 
 use agent_loop::{SessionPort, TurnInput, TurnOptions};
 use permission::Policy;
-use protocol::{ErrorBody, SessionId};
+use protocol::{Credentials, ErrorBody, ErrorCode, SessionId};
+use provider::Provider;
 use stdx::{AbsPath, task::Scope};
 
 use crate::session::{Posture, TurnPlan};
@@ -18,6 +19,19 @@ pub trait Assembler: Send + Sync {
     ///
     /// The error is what the client that opens the session is told: an unknown model, a broken configuration.
     fn assemble<'a>(&'a self, wanted: &'a Wanted, scope: &'a Scope) -> AssembleFuture<'a>;
+
+    /// Builds only what asks models, for a session that changes over to other credentials.
+    ///
+    /// # Errors
+    /// As for [`Assembler::assemble`]; an assembler that knows only one kind of credentials says so.
+    fn provider(&self, wanted: &Wanted) -> Result<Arc<dyn Provider>, ErrorBody> {
+        let message = format!(
+            "session {} cannot change to the credentials \"{}\"",
+            wanted.session,
+            wanted.credentials.name()
+        );
+        Err(ErrorBody::new(ErrorCode::Conflict, message).hint("open a new session"))
+    }
 }
 
 /// Which session is to be built.
@@ -29,6 +43,8 @@ pub struct Wanted {
     pub workspace: AbsPath,
     /// The model reference; the default when absent.
     pub model: Option<String>,
+    /// Whose credentials models are asked with; never unknown.
+    pub credentials: Credentials,
 }
 
 /// What a session is built from.

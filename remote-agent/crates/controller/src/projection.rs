@@ -4,10 +4,11 @@ use conversation::{
     AssistantMessage, CallOutcome, Cost, FailureKind, PauseReason, Question, TurnId, TurnOutcome, Usage,
 };
 use protocol::{
-    Amount, Answer, CallView, CommandId, Event, EventEnvelope, InstanceId, OpenPrompt, Outcome, Preset,
-    PromptEvent, PromptId, PromptKind, QuestionOption, Reply, SessionEvent, SessionId, ToolEvent, TurnEvent,
-    UsageView, limits,
+    Amount, Answer, CallView, CommandId, Credentials, Event, EventEnvelope, InstanceId, OpenPrompt, Outcome,
+    Preset, PromptEvent, PromptId, PromptKind, QuestionOption, Reply, SessionEvent, SessionId, ToolEvent,
+    TurnEvent, UsageView, Wait, limits,
 };
+use session_store::Replayed;
 use session_store::record::{CallRecord, CausedBy, PromptRecord, Record, SessionRecord, TurnRecord};
 
 /// Projects the record with number `n` to the event with the same number.
@@ -81,6 +82,9 @@ fn session(record: &SessionRecord) -> SessionEvent {
             model: model.clone(),
             context_window: *context_window,
         },
+        SessionRecord::CredentialsChanged { credentials } => SessionEvent::CredentialsChanged {
+            credentials: Credentials::named(credentials),
+        },
         SessionRecord::PresetChanged { preset, by } => SessionEvent::PresetChanged {
             preset: preset_named(preset),
             command: command(by),
@@ -118,6 +122,18 @@ fn turn(record: &TurnRecord) -> TurnEvent {
         TurnRecord::Discarded { turn, item, reason } => TurnEvent::Discarded {
             turn: turn_id(*turn),
             item: item.0,
+            reason: line(reason),
+        },
+        TurnRecord::Waiting { turn, what } => TurnEvent::Waiting {
+            turn: turn_id(*turn),
+            what: match what.as_str() {
+                WAITS_FOR_CREDENTIALS => Wait::Credentials,
+                _ => Wait::Unknown,
+            },
+        },
+        TurnRecord::WentOn { turn } => TurnEvent::WentOn { turn: turn_id(*turn) },
+        TurnRecord::AskedAgain { turn, reason } => TurnEvent::AskedAgain {
+            turn: turn_id(*turn),
             reason: line(reason),
         },
         TurnRecord::Assistant { turn, item, message } => assistant(*turn, item.0, message),
@@ -286,6 +302,17 @@ fn turn_id(turn: TurnId) -> protocol::TurnId {
 /// Gives the command's id; a log that was edited by hand gives the nil id rather than an unreadable session.
 fn command(by: &CausedBy) -> CommandId {
     CommandId(by.id.parse().unwrap_or_default())
+}
+
+/// What a turn without a broker waits for, in a log's word.
+pub(crate) const WAITS_FOR_CREDENTIALS: &str = "credentials";
+
+/// Gives the credentials of a session. A word that this version does not know is no reason to look for a key.
+pub(crate) fn credentials(state: &Replayed) -> Credentials {
+    match state.credentials.as_str() {
+        "" | "host" => Credentials::Host,
+        _ => Credentials::Broker,
+    }
 }
 
 /// Gives the preset of a log; one this version does not know is the strictest.

@@ -53,7 +53,6 @@ impl Credentials {
 
     /// Says whether the key is on the agent's machine.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
     pub fn is_host(&self) -> bool {
         *self == Self::Host
     }

@@ -3,6 +3,7 @@
 use std::{error::Error as StdError, fmt, time::Duration};
 
 use conversation::{Failure, FailureKind};
+use vendor_http::Transport;
 
 /// A failure of a named provider.
 #[derive(Debug)]
@@ -67,9 +68,9 @@ pub enum Cause {
     Connect {
         /// Host and port.
         host: String,
-        /// The client's error, without the URL.
+        /// What the connection said.
         #[source]
-        source: reqwest::Error,
+        source: Transport,
     },
     /// Nothing came for too long.
     #[error("the stream stalled: nothing came for {} s", .limit.as_secs_f32())]
@@ -79,7 +80,17 @@ pub enum Cause {
     },
     /// The answer ended in the middle.
     #[error("the stream ended before completion")]
-    Cut(#[source] Option<reqwest::Error>),
+    Cut(#[source] Option<Transport>),
+    /// Who has the key could not, or would not, bring an answer.
+    #[error("{message}")]
+    Brokered {
+        /// Its words.
+        message: String,
+        /// What to do, in its words.
+        hint: Option<String>,
+        /// Whether trying again may help.
+        again: Again,
+    },
     /// The vendor reported an error inside an answer that had begun well.
     #[error("the model reported an error: {message}")]
     Inside {
@@ -154,6 +165,17 @@ impl StdError for Error {
     }
 }
 
+impl From<vendor_http::Error> for Cause {
+    fn from(error: vendor_http::Error) -> Self {
+        match error {
+            vendor_http::Error::Config(text) => Self::Config(text),
+            vendor_http::Error::Connect { place: host, source } => Self::Connect { host, source },
+            vendor_http::Error::Stalled { limit } => Self::Stalled { limit },
+            vendor_http::Error::Cut(source) => Self::Cut(Some(source)),
+        }
+    }
+}
+
 impl Cause {
     /// Says whether another attempt with the same bytes may help.
     #[must_use]
@@ -165,7 +187,7 @@ impl Cause {
             | Self::Cut(_)
             | Self::Malformed(_)
             | Self::Empty => Again::Maybe,
-            Self::Inside { again, .. } => *again,
+            Self::Inside { again, .. } | Self::Brokered { again, .. } => *again,
             Self::MissingKey { .. }
             | Self::Config(_)
             | Self::Unauthorized { .. }
@@ -185,33 +207,29 @@ impl Cause {
         }
     }
 
-    /// Says why the endpoint's name could not be looked up; the resolver's own text shows a data structure.
+    /// Says why the endpoint's name could not be looked up.
     fn look_up_trouble(&self) -> Option<&'static str> {
         let Self::Connect { source, .. } = self else {
             return None;
         };
-        let text = chain(source);
-        // The resolver is the HTTP client's own matter: its errors have no public type.
-        text.contains("dns error").then(|| {
-            if text.contains("no records found") {
-                "no such name is known"
-            } else {
-                "its name could not be looked up"
-            }
-        })
+        source.look_up_trouble()
     }
 
     fn kind(&self) -> FailureKind {
         match self {
-            Self::MissingKey { .. } | Self::Unauthorized { .. } | Self::Quota { .. } => {
-                FailureKind::ModelAccess
-            }
+            Self::MissingKey { .. }
+            | Self::Unauthorized { .. }
+            | Self::Quota { .. }
+            | Self::Brokered { again: Again::No, .. } => FailureKind::ModelAccess,
             Self::Unavailable { .. } | Self::Connect { .. } | Self::Stalled { .. } | Self::Cut(_) => {
                 FailureKind::ModelUnreachable
             }
             Self::Refused { .. } => FailureKind::ModelRefused,
             Self::Inside { again: Again::No, .. } => FailureKind::ModelRefused,
             Self::Inside {
+                again: Again::Maybe, ..
+            }
+            | Self::Brokered {
                 again: Again::Maybe, ..
             } => FailureKind::ModelUnreachable,
             Self::NotAStream { .. } | Self::Malformed(_) | Self::Empty => FailureKind::ModelProtocol,
@@ -221,6 +239,7 @@ impl Cause {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::Brokered { hint, .. } => return hint.clone(),
             Self::MissingKey { env } => {
                 return Some(format!(
                     "store it with `reasonix key {env}`; for a host, with `reasonix remote key HOST {env}`"

@@ -26,6 +26,16 @@ pub enum StreamItem {
         /// What went wrong, in words.
         cause: String,
     },
+    /// Who had the key went away in mid-answer, and the same request is asked again: everything before this item is void.
+    /// No attempt was spent.
+    AskedAgain {
+        /// Why, in words.
+        reason: String,
+    },
+    /// Nobody with the key is there to ask; the stream goes on when somebody is.
+    Waiting,
+    /// Somebody with the key is there again.
+    WentOn,
 }
 
 /// A complete tool call as the model made it.

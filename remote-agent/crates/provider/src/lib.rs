@@ -11,6 +11,7 @@
 //! * [`StreamItem::Retrying`] voids everything before it. Tool calls come only when the answer is complete, so a cut
 //!   stream never runs one.
 //! * The stream ends after [`StreamItem::Finish`] or after one error.
+//! * [`StreamItem::AskedAgain`] voids in the same way, and spends no attempt.
 //! * A key appears in no item, error or log.
 //!
 //! | I want to… | Open |
@@ -18,11 +19,15 @@
 //! | support a vendor that speaks chat completions but oddly | `openai/quirks.rs` |
 //! | support another wire format | `protocol.rs`, then a folder like `openai/` and a line in `registry.rs` |
 //! | change when and how long to wait | `retry.rs` |
-//! | change what a failure says | `error.rs` |
+//! | change what a failure says | `error.rs`; what a status means: `judge.rs` |
+//! | see how a request is asked through who has its key | `brokered.rs`, then the `broker` crate |
 
+mod brokered;
 mod error;
+mod exchange;
 mod http;
 mod item;
+mod judge;
 mod openai;
 mod price;
 mod protocol;
@@ -31,12 +36,13 @@ mod request;
 mod retry;
 mod sse;
 mod stream;
+mod vendor_error;
 
 pub use error::{Cause, Error};
 pub use item::{Call, StreamItem};
 pub use openai::ReasoningProtocol;
 pub use price::{Currency, Price};
-pub use registry::{KINDS, build};
+pub use registry::{KINDS, build, build_brokered};
 pub use request::{Options, Request};
 pub use retry::Policy;
 pub use stream::{ItemStream, Provider};

@@ -4,14 +4,13 @@ use std::{collections::VecDeque, fmt, hash::BuildHasher as _, sync::Arc, time::D
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
-use reqwest::Response;
 use stdx::bounded;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Cause, Error, Policy, Request, StreamItem,
-    http::Http,
+    exchange::{Arrival, Asker, Exchange},
     protocol::{Decoder, Protocol, Remaining},
     retry::Budget,
     sse,
@@ -19,6 +18,8 @@ use crate::{
 
 /// How long usage and end mark may take after the model has finished.
 const TRAILER: Duration = Duration::from_secs(5);
+/// The same where the answer comes over a link that may be away for a moment.
+const LONG_TRAILER: Duration = Duration::from_secs(60);
 /// The longest answer that is accepted as one JSON body.
 const MAX_WHOLE: usize = 16 * 1024 * 1024;
 
@@ -40,15 +41,15 @@ pub trait Provider: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct Adapter {
     protocol: Arc<dyn Protocol>,
-    http: Arc<Http>,
+    asker: Arc<dyn Asker>,
     retry: Policy,
 }
 
 impl Adapter {
-    pub(crate) fn new(protocol: Box<dyn Protocol>, http: Http, retry: Policy) -> Self {
+    pub(crate) fn new(protocol: Box<dyn Protocol>, asker: impl Asker + 'static, retry: Policy) -> Self {
         Self {
             protocol: Arc::from(protocol),
-            http: Arc::new(http),
+            asker: Arc::new(asker),
             retry,
         }
     }
@@ -56,13 +57,13 @@ impl Adapter {
 
 impl Provider for Adapter {
     fn name(&self) -> &str {
-        self.http.name()
+        self.asker.judge().name()
     }
 
     fn stream(&self, request: &Request<'_>, cancel: &CancellationToken) -> ItemStream {
         let run = Run {
             protocol: Arc::clone(&self.protocol),
-            http: Arc::clone(&self.http),
+            asker: Arc::clone(&self.asker),
             body: self.protocol.encode(request),
             budget: Budget::new(self.retry),
             phase: Phase::Send,
@@ -80,7 +81,7 @@ impl Provider for Adapter {
 /// A request under way.
 struct Run {
     protocol: Arc<dyn Protocol>,
-    http: Arc<Http>,
+    asker: Arc<dyn Asker>,
     /// The frozen request: every attempt sends these bytes.
     body: Bytes,
     budget: Budget,
@@ -91,6 +92,8 @@ struct Run {
 enum Phase {
     Wait(Duration),
     Send,
+    /// No head has come.
+    Ask(Box<dyn Exchange>),
     Read(Box<Reading>),
     Done,
 }
@@ -126,24 +129,58 @@ impl Run {
             }
             Phase::Send => {
                 tracing::debug!(
-                    provider = self.http.name(),
+                    provider = self.asker.judge().name(),
                     attempt = self.budget.attempt(),
                     "asking the model"
                 );
-                let response = self.http.post(self.body.clone()).await?;
-                let reading = Reading::new(response, self.protocol.decoder(), self.http.idle_timeout());
-                self.phase = Phase::Read(Box::new(reading));
+                let exchange = self.asker.begin(self.body.clone(), self.budget.attempt());
+                self.phase = Phase::Ask(exchange);
             }
-            Phase::Read(reading) => {
-                let (items, end) = reading.step().await?;
-                self.ready.extend(items);
-                if end == End::Reached {
-                    self.phase = Phase::Done;
+            Phase::Ask(exchange) => match exchange.next().await? {
+                Arrival::Head { content_type } => self.begin_reading(content_type),
+                Arrival::Piece(_) | Arrival::End => {
+                    return Err(Cause::Malformed("it has no head".to_owned()));
                 }
-            }
+                notice => self.ready.extend(told(notice)),
+            },
+            Phase::Read(reading) => match reading.step().await? {
+                Step::Items(items, end) => {
+                    self.ready.extend(items);
+                    if end == End::Reached {
+                        self.phase = Phase::Done;
+                    }
+                }
+                Step::Notice(notice) => {
+                    if let Arrival::Void(_) = notice {
+                        self.ready.clear();
+                        self.ask_again();
+                    }
+                    self.ready.extend(told(notice));
+                }
+            },
             Phase::Done => {}
         }
         Ok(())
+    }
+
+    fn begin_reading(&mut self, content_type: Option<String>) {
+        if let Phase::Ask(exchange) = std::mem::replace(&mut self.phase, Phase::Done) {
+            let reading = Reading {
+                exchange,
+                content_type,
+                shape: Shape::Unknown,
+                decoder: self.protocol.decoder(),
+                clock: Clock::new(self.asker.idle_timeout()),
+            };
+            self.phase = Phase::Read(Box::new(reading));
+        }
+    }
+
+    /// Goes back to waiting for a head: the exchange itself asks again.
+    fn ask_again(&mut self) {
+        if let Phase::Read(reading) = std::mem::replace(&mut self.phase, Phase::Done) {
+            self.phase = Phase::Ask(reading.exchange);
+        }
     }
 
     /// Turns a failure into another attempt, or gives it back.
@@ -151,7 +188,7 @@ impl Run {
         self.ready.clear();
         let cause = match cause {
             Cause::Inside { message, again } => Cause::Inside {
-                message: self.http.redact(&message),
+                message: self.asker.judge().redact(&message),
                 again,
             },
             Cause::NotAStream {
@@ -159,15 +196,15 @@ impl Run {
                 excerpt,
             } => Cause::NotAStream {
                 content_type,
-                excerpt: self.http.redact(&excerpt),
+                excerpt: self.asker.judge().redact(&excerpt),
             },
             other => other,
         };
         let Some(wait) = self.budget.spend(&cause, chance()) else {
             self.phase = Phase::Done;
-            return Some(Error::new(self.http.name(), cause));
+            return Some(Error::new(self.asker.judge().name(), cause));
         };
-        tracing::debug!(provider = self.http.name(), %cause, ?wait, "trying again");
+        tracing::debug!(provider = self.asker.judge().name(), %cause, ?wait, "trying again");
         self.phase = Phase::Wait(wait);
         let attempt = self.budget.attempt();
         self.ready.push_back(StreamItem::Retrying {
@@ -191,13 +228,62 @@ enum End {
     Reached,
 }
 
+/// What reading brought.
+enum Step {
+    Items(Vec<StreamItem>, End),
+    /// Something about the attempt as a whole.
+    Notice(Arrival),
+}
+
+/// Gives what the caller is told of an attempt as a whole.
+fn told(notice: Arrival) -> Option<StreamItem> {
+    match notice {
+        Arrival::Waiting => Some(StreamItem::Waiting),
+        Arrival::WentOn => Some(StreamItem::WentOn),
+        Arrival::Void(reason) => Some(StreamItem::AskedAgain { reason }),
+        Arrival::Head { .. } | Arrival::Piece(_) | Arrival::End => None,
+    }
+}
+
 /// An answer that is coming in.
 struct Reading {
-    response: Response,
+    exchange: Box<dyn Exchange>,
+    content_type: Option<String>,
     shape: Shape,
     decoder: Box<dyn Decoder>,
-    idle: Duration,
-    deadline: Instant,
+    clock: Clock,
+}
+
+/// How long it may bring nothing.
+struct Clock {
+    /// `None` where somebody else counts it.
+    idle: Option<Duration>,
+    deadline: Option<Instant>,
+}
+
+impl Clock {
+    fn new(idle: Option<Duration>) -> Self {
+        let deadline = idle.map(|idle| Instant::now() + idle);
+        Self { idle, deadline }
+    }
+
+    fn restart(&mut self) {
+        self.deadline = self.idle.map(|idle| Instant::now() + idle);
+    }
+
+    /// The model has finished.
+    fn expect_trailer(&mut self) {
+        let limit = self.idle.map_or(LONG_TRAILER, |idle| idle.min(TRAILER));
+        self.deadline = Some(Instant::now() + limit);
+    }
+
+    /// Runs something until the deadline; `None` when that passed.
+    async fn limit<T>(&self, run: impl Future<Output = T>) -> Option<T> {
+        match self.deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, run).await.ok(),
+            None => Some(run.await),
+        }
+    }
 }
 
 /// What the body turned out to be. The content type does not decide it: vendors and gateways label streams as JSON and
@@ -209,36 +295,32 @@ enum Shape {
 }
 
 impl Reading {
-    fn new(response: Response, decoder: Box<dyn Decoder>, idle: Duration) -> Self {
-        Self {
-            response,
-            shape: Shape::Unknown,
-            decoder,
-            idle,
-            deadline: Instant::now() + idle,
-        }
-    }
-
     /// Reads the next piece of the body and decodes it.
-    async fn step(&mut self) -> Result<(Vec<StreamItem>, End), Cause> {
-        let piece = match tokio::time::timeout_at(self.deadline, self.response.chunk()).await {
-            Ok(Ok(piece)) => piece,
+    async fn step(&mut self) -> Result<Step, Cause> {
+        let piece = match self.clock.limit(self.exchange.next()).await {
+            Some(Ok(Arrival::Piece(piece))) => Some(piece),
+            Some(Ok(Arrival::End)) => None,
+            Some(Ok(notice)) => return Ok(Step::Notice(notice)),
             // The model had finished: what is missing is only the usage.
-            Ok(Err(_)) | Err(_) if self.decoder.remaining() == Remaining::Trailer => None,
-            Ok(Err(error)) => return Err(Cause::Cut(Some(error.without_url()))),
-            Err(_elapsed) => return Err(Cause::Stalled { limit: self.idle }),
+            Some(Err(_)) | None if self.decoder.remaining() == Remaining::Trailer => None,
+            Some(Err(cause)) => return Err(cause),
+            None => {
+                return Err(Cause::Stalled {
+                    limit: self.clock.idle.unwrap_or_default(),
+                });
+            }
         };
         let mut items = Vec::new();
         let Some(piece) = piece else {
             self.finish(&mut items)?;
-            return Ok((items, End::Reached));
+            return Ok(Step::Items(items, End::Reached));
         };
         self.take(&piece, &mut items)?;
         if self.decoder.remaining() == Remaining::Nothing {
             items.extend(self.decoder.end()?);
-            return Ok((items, End::Reached));
+            return Ok(Step::Items(items, End::Reached));
         }
-        Ok((items, End::Ahead))
+        Ok(Step::Items(items, End::Ahead))
     }
 
     fn take(&mut self, piece: &[u8], items: &mut Vec<StreamItem>) -> Result<(), Cause> {
@@ -257,7 +339,7 @@ impl Reading {
                 if body.len() > MAX_WHOLE {
                     return Err(Cause::Malformed("it is too long".to_owned()));
                 }
-                self.deadline = Instant::now() + self.idle;
+                self.clock.restart();
             }
             Shape::Events(parser) => {
                 let before = parser.field_bytes();
@@ -272,10 +354,10 @@ impl Reading {
                 }
                 match (was, self.decoder.remaining()) {
                     (Remaining::Content, Remaining::Content) if progress => {
-                        self.deadline = Instant::now() + self.idle;
+                        self.clock.restart();
                     }
                     (Remaining::Content, Remaining::Trailer) => {
-                        self.deadline = Instant::now() + self.idle.min(TRAILER);
+                        self.clock.expect_trailer();
                     }
                     _ => {}
                 }
@@ -305,11 +387,7 @@ impl Reading {
     }
 
     fn not_a_stream(&self, piece: &[u8]) -> Cause {
-        let content_type = self.response.headers().get(reqwest::header::CONTENT_TYPE);
-        let content_type = content_type
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or("a page")
-            .to_owned();
+        let content_type = self.content_type.clone().unwrap_or_else(|| "a page".to_owned());
         Cause::NotAStream {
             content_type,
             excerpt: bounded::one_line(&String::from_utf8_lossy(piece), 120),

@@ -76,6 +76,11 @@ pub enum SessionRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_window: Option<u64>,
     },
+    /// From here on its models are asked with these credentials; before the first such record with those of the host.
+    CredentialsChanged {
+        /// Whose: `host` or `broker`.
+        credentials: String,
+    },
     /// The permission preset changed.
     PresetChanged {
         /// The new preset's name.
@@ -149,6 +154,25 @@ pub enum TurnRecord {
         turn: TurnId,
         /// The message.
         item: ItemId,
+        /// Why, in words.
+        reason: String,
+    },
+    /// The turn waits for something other than a person's answer to a question.
+    Waiting {
+        /// The turn.
+        turn: TurnId,
+        /// What for: `credentials`.
+        what: String,
+    },
+    /// What the turn waited for has come.
+    WentOn {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// A request to the model is asked again, since who had the key went away in mid-answer.
+    AskedAgain {
+        /// The turn.
+        turn: TurnId,
         /// Why, in words.
         reason: String,
     },

@@ -27,6 +27,8 @@ pub struct Replayed {
     pub model: Option<Model>,
     /// The permission preset in force; empty when its record is lost.
     pub preset: String,
+    /// Whose credentials its models are asked with; empty for those of the host.
+    pub credentials: String,
     /// Whether it was closed by a command.
     pub closed: bool,
     /// The highest numbers used so far.
@@ -252,6 +254,9 @@ impl Replayed {
                 model,
                 context_window,
             } => self.set_model(model, *context_window),
+            SessionRecord::CredentialsChanged { credentials } => {
+                credentials.clone_into(&mut self.credentials);
+            }
             SessionRecord::PresetChanged { preset, .. } => preset.clone_into(&mut self.preset),
             SessionRecord::Closed { .. } => self.closed = true,
             SessionRecord::Ignored { .. } | SessionRecord::Resumed { .. } => {}
@@ -296,6 +301,9 @@ impl Replayed {
                 }
                 self.add_assistant(*turn, *item, message);
             }
+            TurnRecord::Waiting { turn, .. }
+            | TurnRecord::WentOn { turn }
+            | TurnRecord::AskedAgain { turn, .. } => self.ensure_turn(*turn),
             TurnRecord::CancelRequested { turn, .. } => {
                 if let Some(open) = self.phase.turn.as_mut().filter(|open| open.turn == *turn) {
                     open.cancel_requested = true;

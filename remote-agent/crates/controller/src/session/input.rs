@@ -5,7 +5,7 @@ use std::time::Duration;
 use agent_loop::{Approval, Inquiry, TurnEvent, Verdict};
 use conversation::{Message, Response, TurnId};
 use permission::{Grants, Preset};
-use protocol::{Command, CommandId, Delta, ErrorBody, PromptId, Receipt};
+use protocol::{Command, CommandId, Credentials, Delta, ErrorBody, PromptId, Receipt};
 use session_store::record::Record;
 
 /// Everything that can wake a session. Closed on purpose.
@@ -30,6 +30,8 @@ pub(crate) enum Input {
     TurnLost(TurnId, String),
     /// A timer that was armed has fired.
     Timer(Timer),
+    /// A client opened the session with these credentials.
+    Credentials(Credentials),
     /// The session was opened by this daemon; waiting submits may start.
     Opened,
     /// The daemon ends.
@@ -64,6 +66,8 @@ pub(crate) enum Effect {
     Respond(PromptId, Option<Response>),
     /// The policy for the next calls changed.
     SetPolicy(Posture),
+    /// Ask models with these credentials from the next turn on.
+    UseCredentials(Credentials),
     /// Fire a timer after a while; arming again starts anew.
     Arm(Timer, Duration),
 }

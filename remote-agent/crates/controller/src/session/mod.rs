@@ -13,6 +13,8 @@
 //! | running, waiting | cancel | cancelling | append, sync, reply, withdraw questions, cancel turn |
 //! | any with a turn | turn ended or lost | idle, or running with the next submit | append, sync |
 //! | any with a turn | daemon ends | idle | append results and the end, sync |
+//! | any with a turn | other credentials | same | nothing; as below when the turn has ended |
+//! | idle | other credentials | idle | append, change over, sync |
 //! | any | close | closed | append, sync, reply, cancel turn |
 
 mod input;
@@ -26,7 +28,8 @@ mod turns;
 use conversation::TurnId;
 use permission::Grants;
 use protocol::{
-    Command, CommandId, ErrorBody, ErrorCode, Preset, PromptCommand, Receipt, SessionCommand, TurnCommand,
+    Command, CommandId, Credentials, ErrorBody, ErrorCode, Preset, PromptCommand, Receipt, SessionCommand,
+    TurnCommand,
 };
 use session_store::{
     Record, Replayed, Stored,
@@ -49,6 +52,8 @@ pub(crate) struct Session {
     /// Whether submits that wait are held back, because the turn before them was cut off by the end of a daemon: a
     /// person decides first.
     held: bool,
+    /// The credentials to change over to when no turn runs.
+    wanted_credentials: Option<Credentials>,
     /// The answer that is being streamed.
     streaming: Option<Streaming>,
     /// Live output of the call that runs: which, and how many bytes were shown.
@@ -64,6 +69,7 @@ impl Session {
         Self {
             state,
             held: recovered,
+            wanted_credentials: None,
             streaming: None,
             output: None,
             scopes: Scopes::default(),
@@ -81,6 +87,7 @@ impl Session {
             Input::Inquiry(turn, inquiry) => self.on_inquiry(turn, inquiry, &mut out),
             Input::TurnLost(turn, why) => self.on_turn_lost(turn, &why, &mut out),
             Input::Timer(Timer::Checkpoint) => self.checkpoint(&mut out),
+            Input::Credentials(wanted) => self.on_credentials(wanted, &mut out),
             Input::Opened => self.start_next(&mut out),
             Input::ShutDown => self.on_shut_down(&mut out),
         }

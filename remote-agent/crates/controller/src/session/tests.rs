@@ -1,5 +1,7 @@
 //! Scripts: lines of input, and the printed effects that they must cause.
 
+mod credentials;
+
 use std::{collections::HashMap, fmt::Write as _};
 
 use agent_loop::{Approval, Inquiry, TurnEvent};
@@ -9,7 +11,8 @@ use conversation::{
 };
 use permission::Grant;
 use protocol::{
-    Answer, Command, CommandId, Preset, PromptCommand, PromptId, Reply, SessionCommand, TurnCommand,
+    Answer, Command, CommandId, Credentials, Preset, PromptCommand, PromptId, Reply, SessionCommand,
+    TurnCommand,
 };
 use session_store::{
     Record, Replayed, Stored,
@@ -121,6 +124,7 @@ impl Script {
             ["close", name] => self.command(name, Command::Session(SessionCommand::Close)),
             ["lost", turn] => Input::TurnLost(TurnId(number(turn)), "why".to_owned()),
             ["timer"] => Input::Timer(Timer::Checkpoint),
+            ["credentials", name] => Input::Credentials(Credentials::named(name)),
             ["opened"] => Input::Opened,
             ["shutdown"] => Input::ShutDown,
             ["inquire", turn, call] => Input::Inquiry(TurnId(number(turn)), inquiry(call)),
@@ -162,6 +166,7 @@ impl Script {
             Effect::SetPolicy(posture) => {
                 format!("policy {} {}", posture.preset, posture.grants.list().len())
             }
+            Effect::UseCredentials(credentials) => format!("use {}", credentials.name()),
             Effect::Arm(timer, after) => format!("arm {timer:?} {}", after.as_secs()),
         }
     }
@@ -248,6 +253,11 @@ fn report(verb: &str, words: &[&str]) -> TurnEvent {
             item: ItemId(number(item)),
             message: message(rest),
         },
+        ("wait", []) => TurnEvent::Waiting,
+        ("go-on", []) => TurnEvent::WentOn,
+        ("again", []) => TurnEvent::AskedAgain {
+            reason: "r".to_owned(),
+        },
         ("start", [id]) => TurnEvent::CallStarted { call: call(id) },
         ("output", [id, text]) => TurnEvent::Output {
             call: call(id),
@@ -306,6 +316,12 @@ fn print_record(record: &Record) -> String {
             format!("+answered {prompt} {answer}")
         }
         Record::Prompt(PromptRecord::Withdrawn { prompt, .. }) => format!("+withdrawn {prompt}"),
+        Record::Turn(TurnRecord::Waiting { what, .. }) => format!("+waiting {what}"),
+        Record::Turn(TurnRecord::WentOn { .. }) => "+went on".to_owned(),
+        Record::Turn(TurnRecord::AskedAgain { .. }) => "+asked again".to_owned(),
+        Record::Session(SessionRecord::CredentialsChanged { credentials }) => {
+            format!("+credentials {credentials}")
+        }
         Record::Session(SessionRecord::PresetChanged { preset, .. }) => format!("+preset {preset}"),
         Record::Session(SessionRecord::Ignored { .. }) => "+ignored".to_owned(),
         Record::Session(SessionRecord::Closed { .. }) => "+closed".to_owned(),

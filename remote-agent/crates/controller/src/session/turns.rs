@@ -6,11 +6,13 @@ use agent_loop::TurnEvent;
 use conversation::{
     AssistantMessage, CallId, CallOutcome, Failure, FailureKind, ItemId, TurnId, TurnOutcome, Usage,
 };
-use protocol::{CommandId, Delta, DeltaTarget, ErrorBody, ErrorCode, limits};
+use protocol::{CommandId, Credentials, Delta, DeltaTarget, ErrorBody, ErrorCode, limits};
 use session_store::{
     Record,
     record::{CallRecord, CausedBy, SessionRecord, TurnRecord},
 };
+
+use crate::projection;
 
 use super::{
     Effect, Effects, Session, Timer, TurnPlan,
@@ -96,6 +98,14 @@ impl Session {
             }
             TurnEvent::Discarded { item, reason } => self.discard(turn, item, reason, out),
             TurnEvent::Assistant { item, message } => self.assistant(turn, item, message, out),
+            TurnEvent::Waiting => {
+                let what = projection::WAITS_FOR_CREDENTIALS.to_owned();
+                self.append(Record::Turn(TurnRecord::Waiting { turn, what }), out);
+            }
+            TurnEvent::WentOn => self.append(Record::Turn(TurnRecord::WentOn { turn }), out),
+            TurnEvent::AskedAgain { reason } => {
+                self.append(Record::Turn(TurnRecord::AskedAgain { turn, reason }), out);
+            }
             // The report itself says nothing; it waits for the disk like every committed one.
             TurnEvent::RequestLeaving => {}
             TurnEvent::CallStarted { call } => {
@@ -234,6 +244,31 @@ impl Session {
         self.output = None;
         self.append(Record::Turn(TurnRecord::Ended { turn, outcome, usage }), out);
         out.push(Effect::Sync);
+        self.change_credentials(out);
         self.start_next(out);
+    }
+
+    /// Changes over to other credentials, at once or when the running turn has ended.
+    pub(super) fn on_credentials(&mut self, wanted: Credentials, out: &mut Effects) {
+        self.wanted_credentials = Some(wanted);
+        self.change_credentials(out);
+    }
+
+    fn change_credentials(&mut self, out: &mut Effects) {
+        if self.running().is_some() || self.state.closed {
+            return;
+        }
+        let Some(wanted) = self.wanted_credentials.take() else {
+            return;
+        };
+        if wanted != projection::credentials(&self.state) {
+            let credentials = wanted.name().to_owned();
+            self.append(
+                Record::Session(SessionRecord::CredentialsChanged { credentials }),
+                out,
+            );
+            out.push(Effect::UseCredentials(wanted));
+            out.push(Effect::Sync);
+        }
     }
 }

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     Cause, StreamItem,
-    http::VendorError,
     protocol::{Decoder, Remaining},
     sse::Event,
+    vendor_error::VendorError,
 };
 
 /// The state of one answer.

@@ -1,7 +1,7 @@
 //! Differences between vendors, as data.
 
 use conversation::Finish;
-use reqwest::Url;
+use vendor_http::Endpoint;
 
 /// How a vendor treats reasoning in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,9 +64,8 @@ const VENDORS: &[(&str, Quirks)] = &[
 impl Quirks {
     /// Gives the quirks of the vendor behind a URL.
     pub(crate) fn of(url: &str, reasoning: ReasoningProtocol) -> Self {
-        let host = Url::parse(url)
-            .ok()
-            .and_then(|url| url.host_str().map(str::to_ascii_lowercase))
+        let host = Endpoint::parse(url)
+            .map(|endpoint| endpoint.host())
             .unwrap_or_default();
         let is = |vendor: &str| {
             host.strip_suffix(vendor)

@@ -76,6 +76,7 @@ fn every_variant_has_a_golden_line() {
             Record::Session(S::Prefix { .. }) => "session.prefix",
             Record::Session(S::ModelChanged { .. }) => "session.model_changed",
             Record::Session(S::PresetChanged { .. }) => "session.preset_changed",
+            Record::Session(S::CredentialsChanged { .. }) => "session.credentials_changed",
             Record::Session(S::Ignored { .. }) => "session.ignored",
             Record::Session(S::Resumed { .. }) => "session.resumed",
             Record::Session(S::Closed { .. }) => "session.closed",
@@ -83,6 +84,9 @@ fn every_variant_has_a_golden_line() {
             Record::Turn(T::Started { .. }) => "turn.started",
             Record::Turn(T::Partial { .. }) => "turn.partial",
             Record::Turn(T::Discarded { .. }) => "turn.discarded",
+            Record::Turn(T::Waiting { .. }) => "turn.waiting",
+            Record::Turn(T::WentOn { .. }) => "turn.went_on",
+            Record::Turn(T::AskedAgain { .. }) => "turn.asked_again",
             Record::Turn(T::Assistant { .. }) => "turn.assistant",
             Record::Turn(T::CancelRequested { .. }) => "turn.cancel_requested",
             Record::Turn(T::Ended { .. }) => "turn.ended",
@@ -94,5 +98,5 @@ fn every_variant_has_a_golden_line() {
             Record::Unknown { .. } => "unknown",
         })
         .collect();
-    assert_eq!(kinds.len(), 19);
+    assert_eq!(kinds.len(), 23);
 }

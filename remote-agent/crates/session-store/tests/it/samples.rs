@@ -287,6 +287,12 @@ fn session_records() -> Vec<(&'static str, Record)> {
             },
         ),
         (
+            "session.credentials_changed",
+            SessionRecord::CredentialsChanged {
+                credentials: text("broker"),
+            },
+        ),
+        (
             "session.ignored",
             SessionRecord::Ignored {
                 by: by("c2"),
@@ -331,7 +337,18 @@ fn turn_records() -> Vec<(&'static str, Record)> {
         item: ItemId(2),
         reason: "retry".to_owned(),
     };
+    let waiting = TurnRecord::Waiting {
+        turn,
+        what: "credentials".to_owned(),
+    };
+    let again = TurnRecord::AskedAgain {
+        turn,
+        reason: "it went away".to_owned(),
+    };
     vec![
+        ("turn.waiting", Record::Turn(waiting)),
+        ("turn.went_on", Record::Turn(TurnRecord::WentOn { turn })),
+        ("turn.asked_again", Record::Turn(again)),
         ("turn.submitted", submitted(1, "fix it\n\u{2028}\u{0}👩‍💻")),
         ("turn.submitted.limited", limited()),
         ("turn.started", started(1)),
