@@ -74,6 +74,19 @@ pub(crate) fn need_key(
         .on(&plan.name))
 }
 
+/// Says whether the keys for a host should be here, and are; `None` where the host has its own.
+pub(crate) fn keys_here(
+    plan: &HostPlan,
+    invocation: &Invocation,
+    loaded: &Loaded,
+) -> Option<Result<(), Failure>> {
+    let is_broker = |host: &RemoteHost| host.agent.credentials == Credentials::Broker;
+    plan.configured
+        .as_ref()
+        .filter(|host| is_broker(host))
+        .map(|_| need_key(plan, None, invocation, loaded))
+}
+
 /// Lists where requests may go: what is configured, and what is built in where its key is here.
 fn endpoints(loaded: &Loaded, keys: &EnvFile) -> Vec<Endpoint> {
     let configured = &loaded.settings.providers;

@@ -17,6 +17,7 @@ use super::look::{self, Model, Way};
 use crate::{
     args::RemoteDoctorArgs,
     ask::{self, visible},
+    broker,
     dial::{self, Dialed},
     exit::Exit,
     host::{HostPlan, HostRef, artifact_source, own_known_hosts},
@@ -264,7 +265,17 @@ impl Visit<'_> {
     async fn model(&mut self, dialed: &Dialed, program: &str) {
         let host = &self.plan.name;
         let problem = Grade::Problem(Class::Model);
-        let finding = match Model::ask(dialed, program).await {
+        let here = broker::keys_here(self.plan, self.invocation, self.loaded);
+        let said = Model::ask(dialed, program).await;
+        let finding = match said.map(|said| said.with_keys_here(here)) {
+            Ok(Model::KeysHere) => Finding::new(
+                "model",
+                Grade::Ok,
+                "the configuration there is usable, with keys of this machine",
+            ),
+            Ok(Model::NoKeyHere(missing)) => Finding::new("model", problem, missing)
+                .why("the model is asked from this machine, with the key that is stored here")
+                .fix("reasonix key NAME"),
             Ok(Model::Usable) => Finding::new("model", Grade::Ok, "the configuration there is usable"),
             Ok(Model::Broken(error)) => Finding::new("model", problem, error)
                 .why("the model is asked from the host, as ~/.reasonix/config.toml there says")

@@ -178,12 +178,27 @@ pub(super) enum Model {
     Broken(String),
     /// A key is not stored there; its words.
     NoKey(String),
+    /// The keys for it are on this machine.
+    KeysHere,
+    /// They should be, and are not; in words.
+    NoKeyHere(String),
 }
 
 impl Model {
     /// Asks the program of the host.
     pub(super) async fn ask(dialed: &Dialed, program: &str) -> Result<Self, Failure> {
         Ok(Self::read(&dialed.script(CHECK_CONFIG, &[program]).await?))
+    }
+
+    /// Takes into account whose key is used: where the keys are on this machine, one that the host does not have says
+    /// nothing.
+    pub(super) fn with_keys_here(self, here: Option<Result<(), Failure>>) -> Self {
+        match (self, here) {
+            (broken @ Self::Broken(_), _) => broken,
+            (_, Some(Ok(()))) => Self::KeysHere,
+            (_, Some(Err(missing))) => Self::NoKeyHere(missing.message),
+            (told, None) => told,
+        }
     }
 
     /// Reads what `reasonix config check` said.
@@ -208,13 +223,15 @@ impl Model {
                 format!("{missing} there; `reasonix remote key {host} NAME` stores it")
             }
             Self::Usable => "the configuration there is usable".to_owned(),
+            Self::KeysHere => "the configuration there is usable, with keys of this machine".to_owned(),
+            Self::NoKeyHere(missing) => format!("{missing}; `reasonix key NAME` stores it"),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Model;
+    use super::*;
 
     #[test]
     fn what_the_host_says_about_its_model_names_the_place() {
@@ -229,6 +246,13 @@ mod tests {
         assert_eq!(
             said(missing),
             "m needs the key K, which is not stored there; `reasonix remote key box NAME` stores it"
+        );
+        let here = |missing| Model::read("warning: m needs the key K; …\n").with_keys_here(Some(missing));
+        assert!(here(Ok(())).text("box").contains("keys of this machine"));
+        let failure = Failure::new(Exit::ModelAccess, "its .env has no entry K");
+        assert_eq!(
+            here(Err(failure)).text("box"),
+            "its .env has no entry K; `reasonix key NAME` stores it"
         );
         let fine = "the configuration is usable (0 warning(s))\n";
         assert_eq!(said(fine), "the configuration there is usable");

@@ -13,6 +13,7 @@ use super::look::{self, Model, Way};
 use crate::{
     args::RemoteTestArgs,
     ask::{self, visible},
+    broker,
     dial::{self, Dialed},
     exit::Exit,
     host::{HostPlan, HostRef, artifact_source},
@@ -30,7 +31,7 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteTestArgs) -> Result
     let resolved = dial::resolve(invocation, &plan).await?;
     told.step("resolve", Some(elapsed(start)), &look::address(&resolved));
     let dialed = Dialed::open(invocation, &loaded, &resolved, &ask::prompter()).await?;
-    let outcome = look(invocation, &dialed, &plan, &mut told).await;
+    let outcome = look(invocation, &loaded, &dialed, &plan, &mut told).await;
     dialed.close().await;
     outcome?;
     told.finish(&plan.name);
@@ -39,6 +40,7 @@ pub(crate) async fn run(invocation: &Invocation, args: RemoteTestArgs) -> Result
 
 async fn look(
     invocation: &Invocation,
+    loaded: &settings::Loaded,
     dialed: &Dialed,
     plan: &HostPlan,
     told: &mut Told,
@@ -52,7 +54,8 @@ async fn look(
     told.step("probe", Some(elapsed(start)), &system(&probe));
     told.found("system", json!({"os": probe.system.os, "arch": probe.system.arch, "libc": probe.system.libc, "home": probe.system.home}));
     if let Some(program) = programs(invocation, &probe, told).await? {
-        model(dialed, &plan.name, &program, told).await;
+        let here = broker::keys_here(plan, invocation, loaded);
+        model(dialed, &plan.name, (&program, here), told).await;
     }
     let agent = look::agent(&probe);
     told.step("agent", None, &about_agent(&probe, agent.as_ref()));
@@ -126,9 +129,15 @@ async fn programs(
 }
 
 /// Says whether a model is configured on the host, as the program there sees it. Not knowing it is no failure.
-async fn model(dialed: &Dialed, host: &str, program: &str, told: &mut Told) {
+async fn model(
+    dialed: &Dialed,
+    host: &str,
+    (program, keys_here): (&str, Option<Result<(), Failure>>),
+    told: &mut Told,
+) {
     let start = stdx::clock::monotonic();
     if let Ok(said) = Model::ask(dialed, program).await {
+        let said = said.with_keys_here(keys_here);
         told.step("model", Some(elapsed(start)), &said.text(host));
     }
 }
