@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, error::ErrorKind};
 
-pub(crate) use self::remote::*;
+pub(crate) use self::{forward::*, remote::*};
 
+mod forward;
 mod remote;
 mod words;
 
@@ -63,14 +64,8 @@ pub(crate) struct PlaceArgs {
     /// Work on this host: a configured name, an ssh_config alias or user@host:port, and the workspace there.
     #[arg(long, value_name = "HOST[:WORKSPACE]")]
     pub(crate) remote: Option<String>,
-    /// Forward a port or socket of this machine to one seen from the host, while connected.
-    #[arg(
-        short = 'L',
-        long = "forward",
-        value_name = "[BIND:]PORT:HOST:PORT",
-        requires = "remote"
-    )]
-    pub(crate) forwards: Vec<String>,
+    #[command(flatten)]
+    pub(crate) forwards: ForwardArgs,
     /// Work in this folder instead of the current one.
     #[arg(long, value_name = "FOLDER", conflicts_with = "remote")]
     pub(crate) dir: Option<PathBuf>,
@@ -91,6 +86,12 @@ impl Cli {
         })?;
         let refuse = |kind, message: String| Err(Self::command().error(kind, message));
         let screen = &cli.screen;
+        if cli.forwards_nowhere() {
+            return refuse(
+                ErrorKind::MissingRequiredArgument,
+                "forwards lead to a host: name it with --remote HOST".to_owned(),
+            );
+        }
         match (&screen.task, &cli.command) {
             // Else a mistyped command would become a task.
             (Some(word), _) if !word.contains(char::is_whitespace) => {
@@ -106,6 +107,19 @@ impl Cli {
             ),
             _ => Ok(cli),
         }
+    }
+}
+
+impl Cli {
+    /// Says whether forwards are wanted where no host is named.
+    fn forwards_nowhere(&self) -> bool {
+        let (remote, forwards) = match &self.command {
+            None => (&self.screen.place.remote, &self.screen.place.forwards),
+            Some(Command::Run(args)) => (&args.place.remote, &args.place.forwards),
+            Some(Command::Attach(args)) => (&args.remote, &args.forwards),
+            Some(_) => return false,
+        };
+        remote.is_none() && forwards.is_given()
     }
 }
 
@@ -191,14 +205,8 @@ pub(crate) struct AttachArgs {
     /// Print text on a terminal too, instead of opening the screen.
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Forward a port or socket of this machine to one seen from the host, while connected.
-    #[arg(
-        short = 'L',
-        long = "forward",
-        value_name = "[BIND:]PORT:HOST:PORT",
-        requires = "remote"
-    )]
-    pub(crate) forwards: Vec<String>,
+    #[command(flatten)]
+    pub(crate) forwards: ForwardArgs,
     /// How to print.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output_format: OutputFormat,

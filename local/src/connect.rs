@@ -8,9 +8,9 @@ use settings::Flag;
 use stdx::task::Scope;
 
 use crate::{
-    ask, broker,
+    ask, broker, control,
     exit::Exit,
-    forwards,
+    forwards::{self, Opener},
     host::{HostPlan, HostRef},
     invocation::Invocation,
     progress,
@@ -80,7 +80,7 @@ impl Connected {
         };
         connected.close().await;
         match error.kind() {
-            _ if is_not_running(&error) => Ok(Running::Nobody),
+            _ if error.is_nobody() => Ok(Running::Nobody),
             link::ErrorKind::Silent(_) => Ok(Running::Silent(error.into())),
             link::ErrorKind::Agent(client::Error::Connection { .. })
             | link::ErrorKind::Bridge(BridgeRefusal::NoDaemon) => Ok(Running::Lost(error.into())),
@@ -149,9 +149,7 @@ impl Connected {
 
     /// Starts a link to a host and says on standard error how it comes up.
     async fn dial_in_text(invocation: &Invocation, host: &str, start: Start) -> Result<Self, Failure> {
-        let prompter = ask::prompter();
-        let connected = Self::dial(invocation, host, start, Arc::clone(&prompter))?;
-        connected.open_configured_forwards(&prompter).await;
+        let connected = Self::dial(invocation, host, start, ask::prompter())?;
         // Ends with the scope.
         drop(connected.scope.spawn(progress::follow(connected.link.clone())));
         drop(connected.scope.spawn(broker::follow(connected.link.clone())));
@@ -181,11 +179,37 @@ impl Connected {
         })
     }
 
-    /// Opens the forwards that are configured for the host. One that fails is said through `prompter`.
-    pub(crate) async fn open_configured_forwards(&self, prompter: &Arc<dyn Prompter>) {
-        if let (AgentLink::Remote(link), Some(host)) = (&self.link, self.configured()) {
-            forwards::configured(host, link, prompter).await;
+    /// Lets a front end stay connected: other processes may ask it over its control socket, and forwards are opened, the
+    /// configured ones first. One that fails is said through `prompter`, and the others go on. Without a host there is
+    /// nothing to do.
+    pub(crate) async fn stay(
+        &self,
+        invocation: &Invocation,
+        front_end: &'static str,
+        asked: forwards::Asked,
+        prompter: &Arc<dyn Prompter>,
+    ) {
+        let AgentLink::Remote(link) = &self.link else {
+            return;
+        };
+        let opener = Opener::new(invocation, link, prompter);
+        let place = control::place::Place::of(invocation);
+        if let Err(error) = control::server::open(&place, opener.clone(), front_end, &self.scope) {
+            tracing::warn!(%error, "`reasonix remote forward` will not reach this process");
         }
+        opener.open_all(self.configured(), asked).await;
+        // Ends with the scope.
+        drop(self.scope.spawn(opener.tell_refusals()));
+    }
+
+    /// The same, told on standard error.
+    pub(crate) async fn stay_in_text(
+        &self,
+        invocation: &Invocation,
+        front_end: &'static str,
+        asked: forwards::Asked,
+    ) {
+        self.stay(invocation, front_end, asked, &ask::prompter()).await;
     }
 
     fn configured(&self) -> Option<&settings::schema::RemoteHost> {
@@ -197,17 +221,13 @@ impl Connected {
         &self.scope
     }
 
-    /// Opens forwards that were asked for on the command line; there are none without a host.
-    pub(crate) async fn forward(&self, rules: &[String]) -> Result<(), Failure> {
-        match &self.link {
-            AgentLink::Remote(link) => forwards::asked_for(rules, link).await,
-            AgentLink::Local(_) => Ok(()),
-        }
-    }
-
     /// Says whether the host was reached and no agent runs there.
     pub(crate) fn finds_nobody(&self) -> bool {
-        self.link.states().borrow().cause().is_some_and(is_not_running)
+        self.link
+            .states()
+            .borrow()
+            .cause()
+            .is_some_and(link::Error::is_nobody)
     }
 
     /// Gives the SSH link, which commands beside the wire need.
@@ -226,11 +246,6 @@ impl Connected {
         }
         self.scope.close(GRACE).await;
     }
-}
-
-/// Says whether the only thing that is missing is a running agent.
-pub(crate) fn is_not_running(error: &link::Error) -> bool {
-    matches!(error.kind(), link::ErrorKind::Bootstrap(error) if matches!(error.kind(), bootstrap::ErrorKind::NotRunning))
 }
 
 /// What a link failed with.

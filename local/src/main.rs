@@ -6,6 +6,7 @@ mod ask;
 mod broker;
 mod commands;
 mod connect;
+mod control;
 mod dial;
 mod exit;
 mod forwards;

@@ -14,6 +14,7 @@ use crate::{
     broker,
     connect::Connected,
     exit::Exit,
+    forwards::Asked,
     host::{HostPlan, HostRef},
     invocation::Invocation,
     logging,
@@ -31,7 +32,7 @@ pub(crate) struct Wanted {
     /// What stands in the composer.
     pub(crate) draft: String,
     /// Forwards that were asked for on the command line.
-    pub(crate) forwards: Vec<String>,
+    pub(crate) forwards: Asked,
 }
 
 /// Says why there can be no screen here, and what to use in its place.
@@ -108,12 +109,17 @@ impl Door {
             questions,
         } = self;
         let outcome = async {
-            connected.open_configured_forwards(&prompter).await;
-            connected.forward(&wanted.forwards).await?;
             let options = options(invocation, &wanted);
-            tui::run(connected.link.clone(), questions, options, connected.scope())
-                .await
-                .map_err(|error| Failure::new(Exit::Failed, report::chain(&error)))
+            let screen = tui::run(connected.link.clone(), questions, options, connected.scope());
+            let mut screen = std::pin::pin!(screen);
+            // Beside the screen, which is what asks a person about a forward.
+            let staying = connected.stay(invocation, "screen", wanted.forwards.clone(), &prompter);
+            let ended = tokio::select! {
+                biased;
+                ended = &mut screen => ended,
+                () = staying => screen.await,
+            };
+            ended.map_err(|error| Failure::new(Exit::Failed, report::chain(&error)))
         };
         let outcome = outcome.await;
         connected.close().await;

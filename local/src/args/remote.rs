@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::{ForwardArgs, ForwardCommand};
+
 /// Hosts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {
@@ -21,6 +23,9 @@ pub(crate) enum RemoteCommand {
     Trust(RemoteTrustArgs),
     /// Put the agent on a host, start it, and stay connected with the configured forwards.
     Connect(RemoteConnectArgs),
+    /// Forwards of a connection that is open: add, end and list them.
+    #[command(subcommand)]
+    Forward(ForwardCommand),
     /// Say whether an agent runs on a host, and what it does.
     Status(RemoteStatusArgs),
     /// Print the log of the agent on a host.
@@ -48,6 +53,7 @@ impl RemoteCommand {
             Self::Doctor(args) => args.json,
             Self::Upgrade(args) => args.json,
             Self::Status(args) => args.json,
+            Self::Forward(ForwardCommand::Ls(args)) => args.json,
             _ => false,
         }
     }
@@ -254,9 +260,8 @@ pub(crate) struct RemoteConnectArgs {
     /// The host, and the workspace there.
     #[arg(value_name = "HOST[:WORKSPACE]")]
     pub(crate) host: String,
-    /// Forward a port or socket of this machine to one seen from the host, while connected.
-    #[arg(short = 'L', long = "forward", value_name = "[BIND:]PORT:HOST:PORT")]
-    pub(crate) forwards: Vec<String>,
+    #[command(flatten)]
+    pub(crate) forwards: ForwardArgs,
     /// Say in lines what happens instead of opening the screen, until Ctrl-C.
     #[arg(long)]
     pub(crate) no_screen: bool,

@@ -11,6 +11,7 @@ use crate::{
     ask::{self, Handover},
     connect::Connected,
     exit::Exit,
+    forwards::Asked,
     headless::{self, Job},
     invocation::Invocation,
     report::Failure,
@@ -19,9 +20,10 @@ use crate::{
 
 /// Follows a session until its turn ends.
 pub(crate) async fn run(invocation: &Invocation, args: AttachArgs) -> Result<Exit, Failure> {
+    let forwards = Asked::read(&args.forwards)?;
     let connected = Connected::open(invocation, args.remote.as_deref(), Path::new("/"), Vec::new()).await?;
     let outcome = async {
-        connected.forward(&args.forwards).await?;
+        connected.stay_in_text(invocation, "attach", forwards).await;
         let session = find(&connected.link, &args.session).await?;
         let job = Job {
             open: OpenSession {
@@ -51,6 +53,7 @@ pub(super) fn opens_screen(invocation: &Invocation, args: &AttachArgs) -> bool {
 
 /// Opens the screen on a session. A whole id needs no network; the beginning of one is looked up first.
 pub(super) async fn on_screen(invocation: &Invocation, args: AttachArgs) -> Result<Exit, Failure> {
+    let forwards = Asked::read(&args.forwards)?;
     let (asking, questions) = tui::questions();
     let whole: Option<SessionId> = args.session.parse().ok();
     let terminal = Arc::new(Handover::new(ask::prompter()));
@@ -75,7 +78,7 @@ pub(super) async fn on_screen(invocation: &Invocation, args: AttachArgs) -> Resu
         remote: args.remote,
         opening: Opening::Resume(session),
         draft: String::new(),
-        forwards: args.forwards,
+        forwards,
     };
     let door = Door {
         connected,

@@ -8,6 +8,7 @@ use tui::Opening;
 use crate::{
     args::ScreenArgs,
     exit::Exit,
+    forwards::Asked,
     host::{HostPlan, HostRef},
     invocation::Invocation,
     report::Failure,
@@ -17,6 +18,7 @@ use crate::{
 
 /// Opens the screen on a new session.
 pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exit, Failure> {
+    let forwards = Asked::read(&args.place.forwards)?;
     let (workspace, project) = match &args.place.remote {
         Some(host) => {
             let loaded = invocation.settings(None, &[])?;
@@ -41,7 +43,7 @@ pub(crate) async fn run(invocation: &Invocation, args: ScreenArgs) -> Result<Exi
             credentials: None,
         }),
         draft: args.task.unwrap_or_default(),
-        forwards: args.place.forwards,
+        forwards,
     };
     screen::open(invocation, &project, wanted).await
 }

@@ -13,6 +13,7 @@ use crate::{
     broker,
     connect::Connected,
     exit::Exit,
+    forwards::Asked,
     headless::{self, Job, Task},
     host::{HostPlan, HostRef},
     invocation::Invocation,
@@ -33,9 +34,10 @@ pub(crate) async fn run(invocation: &Invocation, args: RunArgs) -> Result<Exit, 
         // Said before anything is dialled, let alone uploaded.
         Some(host) => need_in_advance(invocation, host, &args)?,
     }
+    let forwards = Asked::read(&args.place.forwards)?;
     let connected = Connected::open(invocation, args.place.remote.as_deref(), &folder, Vec::new()).await?;
     let outcome = async {
-        connected.forward(&args.place.forwards).await?;
+        connected.stay_in_text(invocation, "run", forwards).await;
         let open = open(&connected, &args, &folder).await?;
         let way_back = super::attach::way_back(args.place.remote.as_deref(), open.session);
         let task = Some(Task {

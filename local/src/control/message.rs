@@ -123,6 +123,9 @@ pub(crate) struct ForwardView {
     /// Why it does not work, or why the last connection failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<String>,
+    /// What a person should know about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<String>,
 }
 
 /// A port on which somebody listens on the host.
@@ -253,6 +256,9 @@ mod tests {
     fn an_answer_may_grow() {
         let text = r#"{"v":1,"later":true,"status":{"pid":7,"front_end":"run","host":"box","link":"offline","live":false,"new":1}}"#;
         let answer: Answer = serde_json::from_str(text).unwrap();
-        assert!(matches!(answer.reply, Reply::Status(Status { pid: 7, .. })), "{answer:?}");
+        assert!(
+            matches!(answer.reply, Reply::Status(Status { pid: 7, .. })),
+            "{answer:?}"
+        );
     }
 }

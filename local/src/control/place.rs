@@ -148,7 +148,12 @@ mod tests {
         assert!(place.list(None).is_empty());
         place.prepare().unwrap();
         let mine = place.socket("box");
-        for path in [mine.clone(), place.socket("other"), place.folder.join("x.sock"), place.folder.join("a-b.sock")] {
+        for path in [
+            mine.clone(),
+            place.socket("other"),
+            place.folder.join("x.sock"),
+            place.folder.join("a-b.sock"),
+        ] {
             fs::write(path, "").unwrap();
         }
         let found = place.list(Some("box"));

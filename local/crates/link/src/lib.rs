@@ -59,13 +59,16 @@ pub use agent_link::AgentLink;
 pub use bootstrap::{Arrival, Stay, Via};
 pub use broker::{BrokerOptions, BrokerState, Endpoint, Key, Refusal, RefusalKind};
 pub use error::{BridgeRefusal, Error, ErrorKind, ExitClass};
-pub use forward::{Error as ForwardError, Forwards, RuleId, RuleSnapshot, RuleState, Spec as ForwardSpec};
+pub use forward::{
+    Error as ForwardError, Forwards, LastError as LastForwardError, RuleId, RuleSnapshot, RuleState,
+    Spec as ForwardSpec,
+};
 pub use handle::{Link, Patience, Ready};
 pub use host::{Host, InstallOptions, LinkOptions, Timings};
 pub use local::LocalLink;
 pub use machine::{HostIdentity, OtherMachine};
 pub use network::{NetworkChange, NetworkWatch};
-pub use ports::{read_rule, rule_for};
+pub use ports::{read_rule, rule_for, rule_instead};
 pub use progress::Stage;
 pub use prompt::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,

@@ -56,8 +56,26 @@ pub fn rule_for(port: &ListeningPort) -> String {
         address if address.contains(':') => format!("[{address}]"),
         address => address.to_owned(),
     };
-    let here = if port.port < 1024 { port.port + 8000 } else { port.port };
+    let here = if port.port < 1024 {
+        port.port + 8000
+    } else {
+        port.port
+    };
     format!("{here}:{host}:{}", port.port)
+}
+
+/// Gives the same rule on a port that was free a moment ago, where a rule failed since its port is taken.
+#[must_use]
+pub fn rule_instead(spec: &Spec, error: &forward::Error) -> Option<String> {
+    let (forward::Error::Bind { free: Some(free), .. }, Endpoint::Tcp { host, .. }) = (error, &spec.bind)
+    else {
+        return None;
+    };
+    let bind = Endpoint::Tcp {
+        host: host.clone(),
+        port: *free,
+    };
+    Some(Spec { bind, ..spec.clone() }.to_string())
 }
 
 /// Reads a rule as a person types it: OpenSSH's text behind `L:`, `R:` or `D:`, or a bare port of the host.
@@ -93,9 +111,21 @@ mod tests {
             assert_eq!(read_rule(short).unwrap().to_string(), long);
         };
         check(port("127.0.0.1", 3000), "3000", "L:127.0.0.1:3000:127.0.0.1:3000");
-        check(port("::1", 3000), "3000:[::1]:3000", "L:127.0.0.1:3000:[::1]:3000");
-        check(port("10.0.0.7", 3000), "3000:10.0.0.7:3000", "L:127.0.0.1:3000:10.0.0.7:3000");
-        check(port("127.0.0.1", 80), "8080:127.0.0.1:80", "L:127.0.0.1:8080:127.0.0.1:80");
+        check(
+            port("::1", 3000),
+            "3000:[::1]:3000",
+            "L:127.0.0.1:3000:[::1]:3000",
+        );
+        check(
+            port("10.0.0.7", 3000),
+            "3000:10.0.0.7:3000",
+            "L:127.0.0.1:3000:10.0.0.7:3000",
+        );
+        check(
+            port("127.0.0.1", 80),
+            "8080:127.0.0.1:80",
+            "L:127.0.0.1:8080:127.0.0.1:80",
+        );
     }
 
     #[test]

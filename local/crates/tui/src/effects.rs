@@ -1,8 +1,10 @@
 //! What the screen wants done outside of itself.
 
+use std::time::{Duration, Instant};
+
 use protocol::{CommandRequest, SessionId};
 
-use crate::{Why, session_task::Wanted};
+use crate::{Why, overlays::PortsAsk, session_task::Wanted};
 
 /// One thing to do. Results come back as messages.
 #[derive(Debug, Clone)]
@@ -15,6 +17,8 @@ pub(crate) enum Effect {
     ListSessions,
     /// Fetch what the snapshot of a session left out: so many items.
     Older(SessionId, u64),
+    /// Look at, or change, the forwards of the host, after so long. The instant tells which dialog asked.
+    Ports(PortsAsk, Duration, Instant),
     /// Dial now.
     Retry,
     /// Put a text into the clipboard of the person's terminal.

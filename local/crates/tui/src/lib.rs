@@ -22,6 +22,7 @@ mod outbox;
 mod overlays;
 mod pace;
 mod panes;
+mod ports_task;
 mod questions;
 mod runner;
 mod session;

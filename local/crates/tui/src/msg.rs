@@ -1,10 +1,12 @@
 //! Everything that can happen to the screen.
 
+use std::time::Instant;
+
 use crossterm::event::{KeyEvent, MouseEvent};
 use link::{BrokerState, LinkState};
 use protocol::{CommandId, Frame, Item, Receipt, SessionId, SessionInfo, Snapshot};
 
-use crate::{Question, panes::transcript::Level};
+use crate::{Question, overlays::PortsNews, panes::transcript::Level};
 
 /// One thing that happened.
 #[derive(Debug)]
@@ -62,6 +64,8 @@ pub(crate) enum Done {
     Sessions(Result<Vec<SessionInfo>, client::Error>),
     /// Everything of a session that its snapshot left out, oldest first.
     Older(SessionId, Result<Vec<Item>, client::Error>),
+    /// The forwards of the host as they are now, for the dialog of that instant.
+    Ports(PortsNews, Instant),
     /// Something to tell the person.
     Told(Level, String),
 }

@@ -11,7 +11,7 @@ use crate::{
     msg::{Done, Msg},
     older,
     panes::{composer::remember, transcript::Level},
-    session_task,
+    ports_task, session_task,
 };
 
 /// How long a command that the agent would not take is kept back before it is tried again.
@@ -83,6 +83,13 @@ impl Runner {
             Effect::Older(session, count) => {
                 let client = self.link.agent().session(session);
                 self.answer(async move { Done::Older(session, older::fetch(client, count).await) });
+            }
+            Effect::Ports(ask, after, dialog) => {
+                let link = self.link.clone();
+                self.answer(async move {
+                    tokio::time::sleep(after).await;
+                    Done::Ports(ports_task::perform(link, ask).await, dialog)
+                });
             }
             Effect::Retry => self.link.retry_now(),
             Effect::Remember(line) => {

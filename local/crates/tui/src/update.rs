@@ -4,6 +4,7 @@ mod commands;
 mod decisions;
 mod keys;
 mod news;
+mod ports;
 
 use crate::{
     effects::Effect,
@@ -149,6 +150,7 @@ fn finished(model: &mut Model, done: Done) -> Vec<Effect> {
             Vec::new()
         }
         Done::Older(..) => Vec::new(),
+        Done::Ports(news, dialog) => ports::took(model, news, dialog),
         Done::Told(level, text) => {
             model.notice(level, text);
             Vec::new()

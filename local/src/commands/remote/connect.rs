@@ -1,14 +1,16 @@
 //! `reasonix remote connect HOST`: makes sure that the agent runs there and stays connected, with the forwards.
 
-use link::{AgentLink, Arrival, LinkState, Ready, Via};
+use link::{AgentLink, Arrival, LinkState, Ready, RuleState, Via};
 use protocol::{OpenSession, SessionId};
 use tui::Opening;
 
+use super::offers;
 use crate::{
     args::RemoteConnectArgs,
     ask::visible,
     connect::Connected,
     exit::Exit,
+    forwards::Asked,
     headless::Signals,
     host::{HostPlan, HostRef},
     invocation::Invocation,
@@ -21,13 +23,16 @@ use crate::{
 pub(crate) async fn run(invocation: &Invocation, args: RemoteConnectArgs) -> Result<Exit, Failure> {
     // Listened for from the start: Ctrl-C also ends a dial that takes long.
     let mut signals = Signals::new()?;
+    let forwards = Asked::read(&args.forwards)?;
     let connected = tokio::select! {
         biased;
         _signal = signals.next() => return Ok(Exit::Interrupted),
         connected = Connected::open(invocation, Some(&args.host), std::path::Path::new("/"), Vec::new()) => connected?,
     };
     let outcome = async {
-        connected.forward(&args.forwards).await?;
+        connected
+            .stay_in_text(invocation, "remote connect", forwards)
+            .await;
         hold(&connected, &args.host, &mut signals).await
     };
     let outcome = outcome.await;
@@ -42,6 +47,7 @@ pub(crate) fn opens_screen(invocation: &Invocation, args: &RemoteConnectArgs) ->
 
 /// Opens the screen on the host: in its workspace, or where it has none, on the list of its sessions.
 pub(crate) async fn on_screen(invocation: &Invocation, args: RemoteConnectArgs) -> Result<Exit, Failure> {
+    let forwards = Asked::read(&args.forwards)?;
     let loaded = settings::load(&invocation.sources(None, &[]))?;
     let plan = HostPlan::new(&HostRef::parse(&args.host)?, &loaded)?;
     let opening = match plan.workspace {
@@ -58,7 +64,7 @@ pub(crate) async fn on_screen(invocation: &Invocation, args: RemoteConnectArgs) 
         remote: Some(args.host),
         opening,
         draft: String::new(),
-        forwards: args.forwards,
+        forwards,
     };
     screen::open(invocation, std::path::Path::new("/"), wanted).await
 }
@@ -72,9 +78,11 @@ async fn hold(connected: &Connected, host: &str, signals: &mut Signals) -> Resul
         terminal::error(&visible(&arrived(host, &ready)));
     }
     for rule in link.forwards().list() {
-        terminal::error(&format!("forward {}", rule.spec));
+        terminal::error(&visible(&forward_line(&rule)));
     }
     terminal::error("connected; Ctrl-C hangs up, and the agent goes on there");
+    // Ends with the scope.
+    drop(connected.scope().spawn(offers::follow(link.clone())));
     let mut states = link.states();
     loop {
         if let LinkState::Failed(cause) = &*states.borrow_and_update() {
@@ -88,6 +96,18 @@ async fn hold(connected: &Connected, host: &str, signals: &mut Signals) -> Resul
             },
         }
     }
+}
+
+/// Says what a forward is, and where it really listens if the rule left that open.
+fn forward_line(rule: &link::RuleSnapshot) -> String {
+    let refused = match &rule.state {
+        RuleState::Refused { .. } => " (refused)",
+        RuleState::Ready { .. } | RuleState::Offline => "",
+    };
+    if rule.bound == rule.spec.bind {
+        return format!("forward {}{refused}", rule.spec);
+    }
+    format!("forward {} at {}{refused}", rule.spec, rule.bound)
 }
 
 fn arrived(host: &str, ready: &Ready) -> String {

@@ -3,6 +3,7 @@
 mod add;
 pub(super) mod connect;
 mod doctor;
+mod forward;
 mod guide;
 mod import;
 mod key;
@@ -10,6 +11,7 @@ mod list;
 mod logs;
 mod look;
 mod machine;
+mod offers;
 mod remove;
 mod show;
 mod status;
@@ -31,6 +33,7 @@ pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exi
         RemoteCommand::Doctor(args) => super::in_runtime(doctor::run(invocation, args)),
         RemoteCommand::Trust(args) => super::in_runtime(trust::run(invocation, args)),
         RemoteCommand::Connect(args) => super::in_runtime(connect::run(invocation, args)),
+        RemoteCommand::Forward(command) => super::in_runtime(forward::run(invocation, command)),
         RemoteCommand::Status(args) => super::in_runtime(status::run(invocation, args)),
         RemoteCommand::Logs(args) => super::in_runtime(logs::run(invocation, args)),
         RemoteCommand::Remove(args) => remove::run(invocation, &args),

@@ -139,8 +139,12 @@ fn range_of_host(text: &str, index: usize) -> Option<Range<usize>> {
     let DeValue::Array(hosts) = remote.get("hosts")?.get_ref() else {
         return None;
     };
-    let host = hosts.get(index)?;
-    let header = host.span();
+    range_of_table(text, hosts.get(index)?)
+}
+
+/// Gives the range of the text that makes up an entry of an array of tables, in the same way.
+pub(crate) fn range_of_table(text: &str, table: &toml::Spanned<DeValue<'_>>) -> Option<Range<usize>> {
+    let header = table.span();
     if !text.get(header.clone())?.trim_start().starts_with("[[") {
         return None;
     }
@@ -153,7 +157,7 @@ fn range_of_host(text: &str, index: usize) -> Option<Range<usize>> {
         }
         start = above;
     }
-    let last = last_byte(host.get_ref()).max(header.end);
+    let last = last_byte(table.get_ref()).max(header.end);
     let end = text[last..]
         .find('\n')
         .map_or(text.len(), |newline| last + newline + 1);
@@ -166,7 +170,7 @@ fn range_of_host(text: &str, index: usize) -> Option<Range<usize>> {
 }
 
 /// Gives the end of the last value in `value`.
-fn last_byte(value: &DeValue<'_>) -> usize {
+pub(crate) fn last_byte(value: &DeValue<'_>) -> usize {
     let of = |item: &toml::Spanned<DeValue<'_>>| item.span().end.max(last_byte(item.get_ref()));
     match value {
         DeValue::Table(table) => table.values().map(of).max().unwrap_or(0),
@@ -176,7 +180,7 @@ fn last_byte(value: &DeValue<'_>) -> usize {
 }
 
 /// Says whether `after` is `before` with these hosts.
-fn verify(before: &toml::Table, after: &toml::Table, expected: &[toml::Value]) -> Option<()> {
+pub(crate) fn verify(before: &toml::Table, after: &toml::Table, expected: &[toml::Value]) -> Option<()> {
     (hosts(after) == expected && without_hosts(before) == without_hosts(after)).then_some(())
 }
 
@@ -191,12 +195,12 @@ fn without_hosts(document: &toml::Table) -> toml::Table {
     document
 }
 
-fn hosts(document: &toml::Table) -> Vec<toml::Value> {
+pub(crate) fn hosts(document: &toml::Table) -> Vec<toml::Value> {
     let hosts = document.get("remote").and_then(|remote| remote.get("hosts"));
     hosts.and_then(toml::Value::as_array).cloned().unwrap_or_default()
 }
 
-fn name_of(host: &toml::Value) -> Option<&str> {
+pub(crate) fn name_of(host: &toml::Value) -> Option<&str> {
     host.get("name").and_then(toml::Value::as_str)
 }
 

@@ -22,6 +22,7 @@ pub mod duration;
 pub mod env_file;
 pub mod error;
 pub mod expand;
+mod forwards;
 pub mod hosts;
 pub mod layer;
 pub mod load;
@@ -39,6 +40,7 @@ mod suggest;
 
 pub use env_file::EnvFile;
 pub use error::{Error, Problem, Warning};
+pub use forwards::{add_forward, remove_forward};
 pub use hosts::{NewHost, add_host, remove_host};
 pub use layer::Explanation;
 pub use load::{Loaded, Sources, load};

@@ -19,6 +19,8 @@ pub(crate) enum Action {
     Redraw,
     /// Opens the help.
     Help,
+    /// Shows the forwards of the host.
+    Ports,
     /// Scrolls the transcript.
     Scroll(Scroll),
     /// Shows or hides what the model thought.

@@ -39,6 +39,12 @@ pub(super) const SCREEN: &[Binding<Action>] = &[
     ),
     screen(
         Context::Main,
+        &["f2"],
+        Action::Ports,
+        "Forwards, and what listens on the host",
+    ),
+    screen(
+        Context::Main,
         &["shift+tab"],
         Action::CyclePreset,
         "Next permission preset",

@@ -9,6 +9,7 @@ pub(crate) mod help;
 mod host_key;
 mod input;
 pub(crate) mod picker;
+mod ports;
 mod secret;
 mod stack;
 
@@ -25,6 +26,7 @@ pub(crate) use self::{
     confirm::Confirm,
     failure::{Cause, Failure, sentence},
     host_key::HostKeyDialog,
+    ports::{Ports, PortsAsk, PortsNews, Said},
     secret::SecretDialog,
     stack::Overlays,
 };
@@ -48,6 +50,8 @@ pub(crate) enum Overlay {
     Failure(Failure),
     /// The sessions of the agent.
     Sessions(Picker<SessionId>),
+    /// The forwards of the host and what listens there.
+    Ports(Box<Ports>),
     /// The keys and commands.
     Help(Help),
 }
@@ -61,6 +65,8 @@ pub(crate) enum OverlayOutcome {
     Closed,
     /// It goes, and this was decided.
     Decided(Decision),
+    /// It stays, and this is wanted.
+    Asked(Decision),
 }
 
 /// What a person decided in a dialog.
@@ -80,6 +86,8 @@ pub(crate) enum Decision {
     RetrySession,
     /// Dial now.
     RetryLink,
+    /// Change the forwards of the host.
+    Ports(PortsAsk),
     /// Leave.
     Leave,
 }
@@ -99,6 +107,7 @@ impl Overlay {
                 picker::Outcome::Closed => OverlayOutcome::Closed,
                 picker::Outcome::Chosen(session) => OverlayOutcome::Decided(Decision::Session(session)),
             },
+            Self::Ports(dialog) => dialog.update(key),
             Self::Help(help) => help.update(key),
         }
     }
@@ -109,6 +118,7 @@ impl Overlay {
             Self::Ask(dialog) => dialog.paste(text),
             Self::Secret(dialog) => dialog.paste(text),
             Self::Sessions(picker) => picker.paste(text),
+            Self::Ports(dialog) => dialog.paste(text),
             Self::Help(help) => help.paste(text),
             _ => {}
         }
@@ -126,6 +136,10 @@ impl Overlay {
             Self::Sessions(picker) => {
                 picker.view(theme, area, buffer);
                 return picker.cursor(area);
+            }
+            Self::Ports(dialog) => {
+                dialog.view(theme, area, buffer);
+                return dialog.cursor(area);
             }
             Self::Help(help) => {
                 help.view(theme, area, buffer);
@@ -145,7 +159,7 @@ impl Overlay {
             Self::Secret(dialog) => dialog.dialog(),
             Self::Confirm(dialog) => dialog.dialog(),
             Self::Failure(dialog) => dialog.dialog(),
-            Self::Sessions(_) | Self::Help(_) => return None,
+            Self::Sessions(_) | Self::Ports(_) | Self::Help(_) => return None,
         };
         Some(dialog.height(width))
     }
@@ -165,7 +179,7 @@ impl Overlay {
         match self {
             Self::Approval(_) | Self::Ask(_) | Self::HostKey(_) | Self::Secret(_) | Self::Failure(_) => true,
             Self::Confirm(dialog) => dialog.decision().is_none(),
-            Self::Sessions(_) | Self::Help(_) => false,
+            Self::Sessions(_) | Self::Ports(_) | Self::Help(_) => false,
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::KeyEvent;
 
-use super::{Decision, Overlay, OverlayOutcome};
+use super::{Decision, Overlay, OverlayOutcome, Ports};
 
 /// How long a dialog that comes by itself has to be seen, with no key pressed, before keys count: what is typed
 /// ahead never answers a question.
@@ -79,6 +79,7 @@ impl Overlays {
                 self.pop(now);
                 None
             }
+            OverlayOutcome::Asked(decision) => Some(decision),
             OverlayOutcome::Decided(decision) => {
                 self.pop(now);
                 Some(decision)
@@ -90,6 +91,14 @@ impl Overlays {
         if let Some(overlay) = self.stack.last_mut() {
             overlay.paste(text);
         }
+    }
+
+    /// Gives the dialog about ports, if it is open.
+    pub(crate) fn ports(&mut self) -> Option<&mut Ports> {
+        self.stack.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Ports(dialog) => Some(dialog.as_mut()),
+            _ => None,
+        })
     }
 
     /// Takes away the dialog in front; what it asks is refused.

@@ -13,6 +13,8 @@ pub(crate) enum Effect {
     NewSession,
     /// Opens this session, or lets the person pick one.
     Sessions(Option<SessionId>),
+    /// Shows the forwards of the host and what listens there.
+    Ports,
     /// Empties the transcript on the screen; the session keeps everything.
     ClearScreen,
     /// Tells something.

@@ -95,6 +95,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         about: "Wheel scrolls the transcript, or the terminal selects text",
         effect: mouse,
     },
+    plain(
+        "ports",
+        &["forwards"],
+        "Forwards, and what listens on the host",
+        |_| Ok(Effect::Ports),
+    ),
     plain("retry", &[], "Connect now", |_| Ok(Effect::RetryLink)),
     plain(
         "cls",

@@ -22,6 +22,7 @@ pub(super) fn perform(model: &mut Model, effect: slash::Effect) -> Vec<Effect> {
         slash::Effect::NewSession => return decisions::new_session(model),
         slash::Effect::Sessions(None) => return vec![Effect::ListSessions],
         slash::Effect::Sessions(Some(session)) => return decisions::resume(model, session),
+        slash::Effect::Ports => return super::ports::show(model),
         slash::Effect::ClearScreen => return vec![Effect::Redraw],
         slash::Effect::Show(fact) => {
             let text = tell(model, fact);

@@ -36,6 +36,7 @@ pub(super) fn decided(model: &mut Model, decision: Decision) -> Vec<Effect> {
         Decision::NewSession => new_session(model),
         Decision::RetrySession => vec![follow(model)],
         Decision::RetryLink => vec![Effect::Retry],
+        Decision::Ports(ask) => super::ports::ask(model, ask),
         Decision::Leave => match model.link.state.cause() {
             Some(cause) if matches!(model.link.state, link::LinkState::Failed(_)) => {
                 vec![Effect::Quit(Why::Failed(cause.clone()))]

@@ -93,6 +93,7 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::CyclePreset => return decisions::cycle_preset(model),
         Action::ToggleFullAccess => return decisions::toggle_full_access(model),
         Action::Redraw => return vec![Effect::Redraw],
+        Action::Ports => return super::ports::show(model),
         Action::Help => {
             open(model, Overlay::Help(Help::new()));
             return Vec::new();

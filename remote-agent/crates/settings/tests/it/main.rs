@@ -5,6 +5,7 @@
 mod env_file;
 mod errors;
 mod example;
+mod forwards;
 mod hosts;
 mod layers;
 mod models;

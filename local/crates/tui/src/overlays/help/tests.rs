@@ -22,7 +22,7 @@ fn press(help: &mut Help, keys: &str) -> OverlayOutcome {
 
 #[test]
 fn everything_is_listed() {
-    insta::assert_snapshot!("all", screen(&Help::new(), 100, 90));
+    insta::assert_snapshot!("all", screen(&Help::new(), 100, 94));
     insta::assert_snapshot!("small", screen(&Help::new(), 60, 14));
 }
 
