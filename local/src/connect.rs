@@ -199,7 +199,15 @@ impl Connected {
         }
         opener.open_all(self.configured(), asked).await;
         // Ends with the scope.
-        drop(self.scope.spawn(opener.tell_refusals()));
+        let token = self.scope.token().clone();
+        drop(self.scope.spawn(async move {
+            tokio::select! {
+                biased;
+                // It holds the link that it listens to.
+                () = token.cancelled() => {}
+                () = opener.tell_refusals() => {}
+            }
+        }));
     }
 
     /// The same, told on standard error.
