@@ -40,7 +40,7 @@ fn host(folder: &Path, more: &str) -> HostOptions {
     }
 }
 
-fn ending_processes(folder: &Path) -> HostOptions {
+pub(crate) fn ending_processes(folder: &Path) -> HostOptions {
     fake(folder, "loginctl", LOGINCTL);
     host(folder, "")
 }

@@ -41,7 +41,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    fn new(run: Streaming) -> Self {
+    pub(crate) fn new(run: Streaming) -> Self {
         let lines = Vec::new();
         Self { run, lines }
     }
@@ -110,6 +110,12 @@ impl Followed {
             let poll = tokio::time::sleep(std::time::Duration::from_millis(20));
             self.reading_until(text, poll).await;
         }
+    }
+
+    /// Kills the client, and gives what it had printed.
+    pub(crate) async fn kill(mut self) -> Vec<Value> {
+        self.run.child.start_kill().unwrap();
+        self.finish().await.0
     }
 
     pub(crate) async fn finish(mut self) -> (Vec<Value>, Option<i32>, String) {

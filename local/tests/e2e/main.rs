@@ -3,6 +3,7 @@
 
 mod alone;
 mod attached;
+mod broker;
 mod cases;
 mod cli;
 mod crash;
