@@ -103,6 +103,41 @@ async fn cuts_of_a_bridge_ask_the_vendor_nothing_twice_and_lose_no_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_longer_than_one_delivery_goes_on_where_it_was_and_comes_in_while_the_host_is_away() {
+    let part = |number: usize| format!("part {number} goes on and on. ").repeat(700);
+    let answer = (0..4).fold(Reply::new(), |reply, number| {
+        let reply = reply.say(part(number));
+        if number < 3 {
+            reply.gate(name(number))
+        } else {
+            reply
+        }
+    });
+    let long = scripted_model::wire_bytes(&answer, &scripted_model::Spelling::default()).len();
+    assert!(long > 2 << 20, "{long} bytes");
+    let scenario = Scenario::new().reply(answer);
+    let brokered = Brokered::new(scenario, HostOptions::installed()).await;
+    let rig = &brokered.rig;
+    let mut run = streaming(rig, &["go"]);
+    for number in 0..3 {
+        let gate = rig.model.gate(&name(number));
+        run.reading_until("the next part", gate.reached(1)).await;
+        // Nothing is told of the end: all that comes from the vendor before it is noticed is kept.
+        rig.proxy.black_hole(true);
+        gate.open();
+        run.reading_until_said("trying again", number + 1).await;
+        rig.proxy.restore();
+        run.reading_until_said("connected again", number + 1).await;
+    }
+    let (lines, code, stderr) = run.finish().await;
+    assert_eq!(code, Some(0), "{stderr}\n{:#?}", lines.last());
+    check_equals_log(rig, &lines);
+    assert_eq!(answers(&lines), [(0..4).map(part).collect::<String>()]);
+    assert_eq!(count(&lines, "asked_again"), 0);
+    brokered.asked(1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_on_the_connection_is_served_and_a_cut_ends_its_turn_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = Scenario::new()

@@ -25,7 +25,7 @@ use crate::state::LinkState;
 const INPUTS: usize = 64;
 
 /// How many bytes one delivery carries; at its end the host confirms them, and they are forgotten here.
-const DELIVERY: u64 = 16 * 1024 * 1024;
+const DELIVERY: u64 = 1024 * 1024;
 
 /// Serves requests of one host.
 pub(crate) struct Service {
