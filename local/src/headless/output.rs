@@ -259,7 +259,7 @@ impl Credentials {
         }
         if now.asked_again > self.asked_again {
             lines.push(format!(
-                "the model was asked once more: the machine with the key had gone away in mid-answer ({} so far)",
+                "the model was asked once more: the machine with the key had gone away before its answer was whole ({} so far)",
                 now.asked_again
             ));
         }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Why an answer that had begun is void, in words.
-const WENT_AWAY: &str = "the machine with the key went away in mid-answer; asking again";
+const WENT_AWAY: &str = "the machine with the key went away before its answer was whole; asking again";
 
 /// An endpoint that is asked through a broker.
 #[derive(Debug)]

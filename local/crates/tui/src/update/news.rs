@@ -61,7 +61,7 @@ fn folded(model: &mut Model, asked_again: Option<u64>) {
     if asked_again.is_some_and(|before| model.session.snapshot.asked_again > before) {
         model.notice(
             Level::Warning,
-            "The model was asked once more: the machine with the key had gone away in mid-answer.",
+            "The model was asked once more: the machine with the key had gone away before its answer was whole.",
         );
     }
     sync_prompts(model);

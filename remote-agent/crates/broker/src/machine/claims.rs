@@ -6,7 +6,7 @@
 //! | offered | it fetches, or another one does | claimed |
 //! | offered | it leaves, or does not fetch for 30 s while another one is present | open |
 //! | claimed | its holder leaves | claimed: it may come back and go on |
-//! | claimed | its holder is named as dead | open, void if bytes had come |
+//! | claimed | its holder is named as dead | open, and the attempt is void: it may have asked the vendor, also where nothing of an answer has come |
 //! | claimed | its holder was away for 2 minutes and another one is present | the same |
 
 use std::time::Duration;
@@ -303,10 +303,10 @@ impl Machine {
 }
 
 impl Entry {
-    /// Takes a request from whoever has it. An answer that had begun is void.
+    /// Takes a request from whoever has it. Who had fetched it may have asked the vendor, so that attempt is void.
     fn release(&mut self) {
+        let begun = matches!(self.place, Place::Claimed { .. });
         self.place = Place::Open;
-        let begun = self.answer.received > 0;
         let delivery = self.answer.delivery + 1;
         let mut news = std::mem::take(&mut self.answer.news);
         if begun {
