@@ -5,6 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 use rustix::process::Signal;
 use scripted_model::Scenario;
 use serde_json::Value;
+use stdx::task::Scope;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     net::{TcpListener, TcpStream},
@@ -14,9 +15,7 @@ use tokio::{
 use crate::rig::{DEADLINE, HostOptions, Ran, Rig, send_signal};
 
 async fn within<T>(part: impl Future<Output = T>) -> T {
-    tokio::time::timeout(DEADLINE, part)
-        .await
-        .expect("it took too long")
+    tokio::time::timeout(DEADLINE, part).await.unwrap()
 }
 
 async fn rig(sshd: &[&str]) -> Rig {
@@ -27,19 +26,21 @@ async fn rig(sshd: &[&str]) -> Rig {
     Rig::new(Scenario::default(), host).await
 }
 
-/// A server that says back what it hears, until it is dropped with its runtime.
-async fn echo() -> u16 {
+/// A server that says back what it hears, as long as its scope is held; and its port.
+async fn echo() -> (Scope, u16) {
+    let scope = Scope::root("echo");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
+    let inner = scope.clone();
+    scope.spawn(async move {
+        while let Some(Ok((mut stream, _))) = inner.token().run_until_cancelled(listener.accept()).await {
+            inner.spawn(async move {
                 let (mut from, mut to) = stream.split();
                 drop(tokio::io::copy(&mut from, &mut to).await);
             });
         }
     });
-    port
+    (scope, port)
 }
 
 /// Gives a port that was free a moment ago.
@@ -163,7 +164,7 @@ fn configure(rig: &Rig, rules: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_is_opened_by_flags_and_by_the_configuration() {
     let rig = rig(&[]).await;
-    let echo = echo().await;
+    let (_echoing, echo) = echo().await;
     let [local, socks_here, configured, socks_there] =
         [free().await, free().await, free().await, free().await];
     let socket = rig.laptop().join("near.sock");
@@ -221,7 +222,7 @@ async fn every_kind_is_opened_by_flags_and_by_the_configuration() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_process_adds_ends_and_lists_while_bytes_flow() {
     let rig = rig(&[]).await;
-    let echo = echo().await;
+    let (_echoing, echo) = echo().await;
     let first = free().await;
     let connection = Connection::open(&rig, &["-L", &format!("{first}:127.0.0.1:{echo}")]).await;
     let mut open = TcpStream::connect(("127.0.0.1", first)).await.unwrap();
@@ -281,7 +282,7 @@ async fn another_process_adds_ends_and_lists_while_bytes_flow() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_front_ends_are_told_apart_and_dead_ones_are_swept() {
     let rig = rig(&[]).await;
-    let echo = echo().await;
+    let (_echoing, echo) = echo().await;
     let port = free().await;
     configure(
         &rig,
@@ -329,7 +330,7 @@ async fn two_front_ends_are_told_apart_and_dead_ones_are_swept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_taken_port_and_a_public_listener_are_named_and_the_others_go_on() {
     let rig = rig(&[]).await;
-    let echo = echo().await;
+    let (_echoing, echo) = echo().await;
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let taken_port = taken.local_addr().unwrap().port();
     let [public, good] = [free().await, free().await];
@@ -377,7 +378,7 @@ async fn a_taken_port_and_a_public_listener_are_named_and_the_others_go_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_administrator_forbids_is_named_and_the_agent_carries_the_rest() {
     let rig = rig(&["AllowTcpForwarding no"]).await;
-    let echo = echo().await;
+    let (_echoing, echo) = echo().await;
     let by_agent = free().await;
     configure(
         &rig,
@@ -397,7 +398,7 @@ async fn a_port_that_begins_to_listen_is_offered_until_it_is_forwarded() {
     let rig = rig(&[]).await;
     let mut connection = Connection::open(&rig, &[]).await;
     // The first look was made before this one listens, or names it among the others; `ls` shows each.
-    let port = echo().await;
+    let (_listening, port) = echo().await;
     let offered = async || {
         let all = connections(&rig).await;
         let ports = all[0]["ports"].as_array().cloned().unwrap_or_default();
@@ -435,7 +436,7 @@ async fn a_port_that_begins_to_listen_is_offered_until_it_is_forwarded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_is_saved_for_the_next_connection_and_taken_out_again() {
     let rig = rig(&[]).await;
-    let echo = echo().await;
+    let (_echoing, echo) = echo().await;
     let port = free().await;
     let config = rig.laptop().join(".reasonix/config.toml");
     let before = fs::read_to_string(&config).unwrap();
