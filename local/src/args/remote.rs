@@ -21,11 +21,9 @@ pub(crate) enum RemoteCommand {
     Doctor(RemoteDoctorArgs),
     /// Look at the key that a host presents, and accept it once it is compared; nobody logs in to the host.
     Trust(RemoteTrustArgs),
-    /// Put the agent on a host, start it, and stay connected with the configured forwards.
-    Connect(RemoteConnectArgs),
-    /// Forwards of a connection that is open: add, end and list them.
-    #[command(subcommand)]
-    Forward(ForwardCommand),
+    /// What rides on the connection to a host.
+    #[command(flatten)]
+    Link(LinkCommand),
     /// Say whether an agent runs on a host, and what it does.
     Status(RemoteStatusArgs),
     /// Print the log of the agent on a host.
@@ -53,10 +51,20 @@ impl RemoteCommand {
             Self::Doctor(args) => args.json,
             Self::Upgrade(args) => args.json,
             Self::Status(args) => args.json,
-            Self::Forward(ForwardCommand::Ls(args)) => args.json,
+            Self::Link(LinkCommand::Forward(ForwardCommand::Ls(args))) => args.json,
             _ => false,
         }
     }
+}
+
+/// What rides on the connection to a host.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LinkCommand {
+    /// Put the agent on a host, start it, and stay connected with the configured forwards.
+    Connect(RemoteConnectArgs),
+    /// Forwards of a connection that is open: add, end and list them.
+    #[command(subcommand)]
+    Forward(ForwardCommand),
 }
 
 /// Add a host.

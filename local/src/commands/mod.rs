@@ -16,7 +16,7 @@ mod setup;
 use std::process::ExitCode;
 
 use crate::{
-    args::{Cli, Command, RemoteCommand},
+    args::{Cli, Command, LinkCommand, RemoteCommand},
     exit::Exit,
     invocation::Invocation,
     logging,
@@ -59,7 +59,8 @@ fn pick(cli: Cli, invocation: &Invocation) -> Result<Exit, Failure> {
         Command::Attach(args) if attach::opens_screen(invocation, &args) => {
             return with_screen(invocation, attach::on_screen(invocation, args));
         }
-        Command::Remote(RemoteCommand::Connect(args)) if remote::connect::opens_screen(invocation, &args) => {
+        Command::Remote(RemoteCommand::Link(LinkCommand::Connect(args)))
+            if remote::connect::opens_screen(invocation, &args) => {
             return with_screen(invocation, remote::connect::on_screen(invocation, args));
         }
         _ => {}

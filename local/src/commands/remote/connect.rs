@@ -81,8 +81,14 @@ async fn hold(connected: &Connected, host: &str, signals: &mut Signals) -> Resul
         terminal::error(&visible(&forward_line(&rule)));
     }
     terminal::error("connected; Ctrl-C hangs up, and the agent goes on there");
-    // Ends with the scope.
-    drop(connected.scope().spawn(offers::follow(link.clone())));
+    let token = connected.scope().token().clone();
+    let following = offers::follow(link.clone());
+    // Ends with the scope. It holds the link that it asks.
+    drop(
+        connected
+            .scope()
+            .spawn(async move { token.run_until_cancelled(following).await }),
+    );
     let mut states = link.states();
     loop {
         if let LinkState::Failed(cause) = &*states.borrow_and_update() {

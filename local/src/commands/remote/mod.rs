@@ -21,7 +21,7 @@ mod trust;
 mod uninstall;
 mod upgrade;
 
-use crate::{args::RemoteCommand, exit::Exit, invocation::Invocation, report::Failure};
+use crate::{args::{LinkCommand, RemoteCommand}, exit::Exit, invocation::Invocation, report::Failure};
 
 /// Picks the command.
 pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exit, Failure> {
@@ -32,8 +32,10 @@ pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exi
         RemoteCommand::Test(args) => super::in_runtime(test::run(invocation, args)),
         RemoteCommand::Doctor(args) => super::in_runtime(doctor::run(invocation, args)),
         RemoteCommand::Trust(args) => super::in_runtime(trust::run(invocation, args)),
-        RemoteCommand::Connect(args) => super::in_runtime(connect::run(invocation, args)),
-        RemoteCommand::Forward(command) => super::in_runtime(forward::run(invocation, command)),
+        RemoteCommand::Link(LinkCommand::Connect(args)) => super::in_runtime(connect::run(invocation, args)),
+        RemoteCommand::Link(LinkCommand::Forward(command)) => {
+            super::in_runtime(forward::run(invocation, command))
+        }
         RemoteCommand::Status(args) => super::in_runtime(status::run(invocation, args)),
         RemoteCommand::Logs(args) => super::in_runtime(logs::run(invocation, args)),
         RemoteCommand::Remove(args) => remove::run(invocation, &args),
