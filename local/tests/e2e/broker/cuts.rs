@@ -1,6 +1,6 @@
 //! Links that break while a brokered answer streams: the vendor is asked once, and the host gets every byte.
 
-use scripted_model::{Reply, Scenario};
+use scripted_model::{Fault, Reply, Scenario};
 use serde_json::{Value, json};
 use stdx::task::Scope;
 use transport::testing::Choices;
@@ -182,6 +182,49 @@ async fn a_laptop_that_is_killed_in_mid_answer_has_it_asked_once_more_and_no_too
 #[tokio::test(flavor = "multi_thread")]
 async fn another_program_of_the_laptop_takes_over_from_one_that_is_killed() {
     killed(Second::Before).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_laptop_that_is_killed_before_the_first_byte_of_an_answer_is_a_repeat_that_is_told() {
+    let scenario = Scenario::new()
+        .fault(0, Fault::Silent)
+        .call("bash", &json!({"command": "echo only >> effects"}))
+        .say("Over.");
+    let brokered = Brokered::new(scenario, HostOptions::installed()).await;
+    let rig = &brokered.rig;
+    let mut run = streaming(rig, &["go"]);
+    run.reading_until("the request", async {
+        eventually("the vendor is asked", || rig.model.requests().len() == 1).await;
+    })
+    .await;
+    run.read_until(|line| line["event"]["type"] == "opened").await;
+    let before = run.kill().await;
+    let (lines, code, stderr) = attach(rig, session_of(&before)).finish().await;
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(lines.last().unwrap()["result"], "Over.");
+    assert_eq!(count(&lines, "asked_again"), 1, "{lines:#?}");
+    assert_eq!(effects(&rig.work()), ["only"]);
+    brokered.asked(3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_vendor_does_wrong_reaches_the_host_and_is_tried_again_there() {
+    let busy = Fault::Status {
+        status: 429,
+        retry_after: Some("0".to_owned()),
+        body: None,
+    };
+    let scenario = Scenario::new()
+        .fault(0, busy)
+        .fault(1, Fault::Drop { after: 300 })
+        .fault(2, Fault::Hangup)
+        .reply(Reply::new().say("It answers after all. ".repeat(20)));
+    let brokered = Brokered::new(scenario, HostOptions::installed()).await;
+    let (lines, code, stderr) = streaming(&brokered.rig, &["go"]).finish().await;
+    assert_eq!(code, Some(0), "{stderr}\n{:#?}", lines.last());
+    assert_eq!(answers(&lines), ["It answers after all. ".repeat(20)]);
+    assert_eq!(count(&lines, "asked_again"), 0, "nobody was killed");
+    brokered.asked(4);
 }
 
 async fn killed(second: Second) {
