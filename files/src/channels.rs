@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use sftp::Client;
 use stdx::task::Scope;
 use tokio::{
@@ -105,10 +105,19 @@ impl Sessions {
         }
     }
 
+    /// Waits until the host has done all that was asked so far: it answers in order.
+    pub(crate) async fn settle(&self) {
+        // A session that is gone does nothing more.
+        join_all(self.all().map(|client| client.real_path(b"."))).await;
+    }
+
     pub(crate) async fn close(&self) {
+        join_all(self.all().map(Client::close)).await;
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Client> {
         let more = self.more.iter().filter_map(|cell| cell.get()?.as_ref());
-        let all = std::iter::once(&self.first).chain(more).map(Client::close);
-        futures_util::future::join_all(all).await;
+        std::iter::once(&self.first).chain(more)
     }
 }
 

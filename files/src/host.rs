@@ -230,6 +230,7 @@ impl Host {
                     Ok(found) if found.kind() == Kind::Folder => {
                         missing.pop();
                     }
+                    Err(lost) if lost.is_lost() => return Err(lost.into()),
                     _ => return Err(error.into()),
                 },
             }

@@ -17,7 +17,7 @@ use crate::{
     Cancel, Error, Host, Outcome, Progress, State, Transfer,
     error::Cause,
     listing,
-    transfer::{Stop, ended, until},
+    transfer::{CLEANING, Stop, ended, until},
 };
 use file::{Send, Target};
 use source::Source;
@@ -90,6 +90,10 @@ impl Host {
             cancel,
         };
         let result = call.run(put, &mut outcome).await;
+        if !matches!(result, Ok(())) {
+            // Dropped work has asked the host to remove what it began; that is done when this returns.
+            drop(tokio::time::timeout(CLEANING, self.sessions().settle()).await);
+        }
         ended(result, outcome)
     }
 }

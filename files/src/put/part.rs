@@ -77,6 +77,7 @@ impl Part {
                 };
                 Err(Error::host("write", to, cause))
             }
+            Err(lost) if lost.is_lost() => Err(lost),
             _ => Err(error.into()),
         }
     }

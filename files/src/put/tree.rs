@@ -157,6 +157,7 @@ impl Call<'_> {
                 let why = Cause::WrongKind("something that is no folder has this name");
                 Err(Error::host("make the folder", to, why).into())
             }
+            Err(lost) if lost.is_lost() => Err(lost.into()),
             Err(_) => Err(error.into()),
         }
     }
