@@ -79,7 +79,7 @@ impl Listening {
         for socket in sockets {
             let process = self.known.get(&socket.inode).cloned().flatten();
             let address = reached_by(socket.address, both);
-            let is_public = !socket.address.is_loopback();
+            let is_public = !socket.address.to_canonical().is_loopback();
             let port = ports.entry(socket.port).or_insert_with(|| Port {
                 port: socket.port,
                 address,
@@ -116,8 +116,7 @@ fn reached_by(bound: IpAddr, both: Both) -> IpAddr {
         IpAddr::V6(address) if address.is_unspecified() && both == Both::Yes => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         // ::ffff:127.0.0.1 is IPv4 for whoever connects.
-        IpAddr::V6(address) => address.to_ipv4_mapped().map_or(bound, IpAddr::V4),
-        IpAddr::V4(_) => bound,
+        IpAddr::V6(_) | IpAddr::V4(_) => bound.to_canonical(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use protocol::{
     AnswerReceipt, BrokerEvent, BrokerRequest, CommandRequest, DrainReply, DrainRequest, ErrorResponse,
-    Frame, Hello, HistoryPage, OpenSession, Outcome, Phase, Receipt, SessionList, ShutdownReply,
+    Frame, Hello, HistoryPage, OpenSession, Outcome, Phase, PortList, Receipt, SessionList, ShutdownReply,
     ShutdownRequest,
     broker::{AnswerEnd, AnswerHead},
 };
@@ -40,6 +40,7 @@ fn round_trip(name: &str, json: &str) -> Value {
         "shutdown_reply" => through::<ShutdownReply>(json),
         "drain_request" => through::<DrainRequest>(json),
         "drain_reply" => through::<DrainReply>(json),
+        "port_list" => through::<PortList>(json),
         "broker_request" => through::<BrokerRequest>(json),
         "broker_event" => through::<BrokerEvent>(json),
         "answer_head" => through::<AnswerHead>(json),

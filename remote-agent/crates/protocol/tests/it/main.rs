@@ -8,5 +8,6 @@ mod fold;
 mod golden;
 mod limits;
 mod meter;
+mod ports;
 mod samples;
 mod unknown;

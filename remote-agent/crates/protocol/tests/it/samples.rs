@@ -11,7 +11,7 @@ use protocol::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::brokered;
+use crate::{brokered, ports};
 
 pub(crate) const TURN: TurnId = TurnId(3);
 
@@ -68,7 +68,8 @@ pub(crate) fn all() -> Vec<(&'static str, String, Value)> {
         let name = json(code).as_str().unwrap().to_owned();
         add("error", &name, json(error(code)));
     }
-    for (kind, variant, value) in queries().into_iter().chain(draining()).chain(brokered::all()) {
+    let others = brokered::all().into_iter().chain(ports::all());
+    for (kind, variant, value) in queries().into_iter().chain(draining()).chain(others) {
         add(kind, variant, value);
     }
     out
