@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod beside_openssh;
+mod client;
 mod packets;
 mod server;
