@@ -99,7 +99,6 @@ impl Ground {
             timings: Timings::default(),
             // Tests tell themselves; what else happens on this machine is none of their business.
             network: NetworkWatch::Off,
-            broker: None,
             prompter: Arc::new(DenyAll),
             folder: self.folder,
         };
@@ -214,6 +213,7 @@ impl Bench {
             timings: self.timings,
             state_dir: Some(self.path("state")),
             network: self.network,
+            broker: None,
         }
     }
 
