@@ -133,6 +133,7 @@ impl Agent {
         });
         let http = serve::Options {
             streams: scope.child("byte streams"),
+            user_home: options.user_home.to_path_buf(),
             ..serve::Options::default()
         };
         Ok(Self {

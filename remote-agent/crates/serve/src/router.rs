@@ -1,6 +1,6 @@
 //! The route table, and nothing else.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -29,6 +29,8 @@ pub struct Options {
     pub listeners: Arc<Listeners>,
     /// Where byte streams run: they end with it.
     pub streams: Scope,
+    /// The user's home: where names of files begin.
+    pub user_home: PathBuf,
 }
 
 impl Default for Options {
@@ -38,6 +40,7 @@ impl Default for Options {
             snapshot_when_behind: 5_000,
             listeners: Arc::default(),
             streams: Scope::root("byte streams"),
+            user_home: PathBuf::from("/"),
         }
     }
 }

@@ -27,6 +27,7 @@ use tokio::{
     sync::mpsc,
 };
 
+pub use self::listing::mode_text;
 use self::session::{Session, Step};
 use crate::packet::{self, Init, Version};
 

@@ -2,6 +2,7 @@
 
 mod connect;
 mod copy;
+mod files;
 mod listen;
 mod lookup;
 
@@ -56,7 +57,8 @@ pub(crate) async fn open(
         StreamTarget::Accepted { listener, connection } => {
             listen::take(&listeners, listener, connection, ends, scope)?;
         }
-        StreamTarget::Files | StreamTarget::Terminal(_) => {
+        StreamTarget::Files => files::serve(shared.options.user_home.clone(), ends, scope),
+        StreamTarget::Terminal(_) => {
             return Err(Failure::new(
                 ErrorCode::NotFound,
                 "this agent does not serve that kind of stream",

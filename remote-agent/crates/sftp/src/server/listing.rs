@@ -13,8 +13,8 @@ const RECENT: i64 = 365 * 24 * 60 * 60 / 2;
 /// Writes the line of a file.
 pub(super) fn line(name: &[u8], stat: &Stat, names: &mut Names) -> Vec<u8> {
     let mut line = format!(
-        "{} {:>3} {:<8} {:<8} {:>8} {} ",
-        mode(stat.st_mode),
+        "{}  {:>3} {:<8} {:<8} {:>8} {} ",
+        mode_text(stat.st_mode),
         stat.st_nlink,
         names.user(stat.st_uid),
         names.group(stat.st_gid),
@@ -26,8 +26,9 @@ pub(super) fn line(name: &[u8], stat: &Stat, names: &mut Names) -> Vec<u8> {
     line
 }
 
-/// Writes kind and permissions (strmode(3)).
-fn mode(raw: u32) -> String {
+/// Writes kind and permissions as `ls -l` does, in ten characters (strmode(3)).
+#[must_use]
+pub fn mode_text(raw: u32) -> String {
     let kind = match FileType::from_raw_mode(raw) {
         FileType::RegularFile => '-',
         FileType::Directory => 'd',
@@ -57,7 +58,6 @@ fn mode(raw: u32) -> String {
         bit(Mode::ROTH, 'r'),
         bit(Mode::WOTH, 'w'),
         runs(Mode::XOTH, Mode::SVTX, 't', 'T'),
-        ' ',
     ];
     text.into_iter().collect()
 }
@@ -91,16 +91,16 @@ mod tests {
     #[test]
     fn modes_are_written_as_ls_does() {
         for (raw, text) in [
-            (0o100_644, "-rw-r--r-- "),
-            (0o040_755, "drwxr-xr-x "),
-            (0o104_711, "-rws--x--x "),
-            (0o102_644, "-rw-r-Sr-- "),
-            (0o041_777, "drwxrwxrwt "),
-            (0o041_776, "drwxrwxrwT "),
-            (0o120_777, "lrwxrwxrwx "),
-            (0o010_600, "prw------- "),
+            (0o100_644, "-rw-r--r--"),
+            (0o040_755, "drwxr-xr-x"),
+            (0o104_711, "-rws--x--x"),
+            (0o102_644, "-rw-r-Sr--"),
+            (0o041_777, "drwxrwxrwt"),
+            (0o041_776, "drwxrwxrwT"),
+            (0o120_777, "lrwxrwxrwx"),
+            (0o010_600, "prw-------"),
         ] {
-            assert_eq!(super::mode(raw), text);
+            assert_eq!(super::mode_text(raw), text);
         }
     }
 
