@@ -216,14 +216,15 @@ impl Opener {
             // Marked as seen first: what changes while it is read is read again.
             changes.mark_unchanged();
             for rule in self.link.forwards().list() {
-                match rule.state {
-                    RuleState::Refused { why } if told.get(&rule.id) != Some(&why) => {
+                let trouble = link::rule_trouble(&rule);
+                match (rule.state, trouble) {
+                    (RuleState::Refused { .. }, Some(why)) if told.get(&rule.id) != Some(&why) => {
                         self.prompter
                             .notice(&format!("forward rule {}: {why}", rule.spec));
                         told.insert(rule.id, why);
                     }
-                    RuleState::Ready { .. } => drop(told.remove(&rule.id)),
-                    RuleState::Refused { .. } | RuleState::Offline => {}
+                    (RuleState::Ready { .. }, _) => drop(told.remove(&rule.id)),
+                    (RuleState::Refused { .. } | RuleState::Offline, _) => {}
                 }
             }
             if changes.changed().await.is_err() {

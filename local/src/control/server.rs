@@ -3,7 +3,7 @@
 use std::{fs, io, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time::Duration};
 
 use forward::{RuleId, RuleSnapshot, RuleState};
-use link::LinkState;
+use link::{BrokerState, LinkState};
 use stdx::task::Scope;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -149,7 +149,7 @@ impl Desk {
             link: state.to_string(),
             live: state.is_live(),
             rtt_ms: rtt.and_then(|rtt| u64::try_from(rtt.as_millis()).ok()),
-            broker: None,
+            broker: link.broker().map(|broker| broker_words(&broker.borrow())),
         }
     }
 
@@ -233,12 +233,20 @@ fn find(rules: &[RuleSnapshot], text: &str) -> Option<RuleSnapshot> {
         .cloned()
 }
 
+/// Says what goes on with requests to the model that are made here.
+fn broker_words(state: &BrokerState) -> String {
+    format!(
+        "{} answering, {} waiting, {} answered, {} refused, {} left",
+        state.answering, state.waiting, state.answered, state.refused, state.budget_left
+    )
+}
+
 /// Gives a rule as it is shown.
 fn shown(rule: &RuleSnapshot) -> ForwardView {
-    let (state, via, why) = match &rule.state {
-        RuleState::Ready { via } => ("ready", via.map(|via| via.to_string()), None),
-        RuleState::Offline => ("offline", None, None),
-        RuleState::Refused { why } => ("refused", None, Some(why.clone())),
+    let (state, via) = match &rule.state {
+        RuleState::Ready { via } => ("ready", via.map(|via| via.to_string())),
+        RuleState::Offline => ("offline", None),
+        RuleState::Refused { .. } => ("refused", None),
     };
     ForwardView {
         id: number(rule.id),
@@ -251,7 +259,7 @@ fn shown(rule: &RuleSnapshot) -> ForwardView {
         sent: rule.up,
         received: rule.down,
         public: rule.spec.is_public(),
-        last_error: why.or_else(|| rule.last_error.as_ref().map(ToString::to_string)),
+        last_error: link::rule_trouble(rule),
         warning: None,
     }
 }

@@ -68,7 +68,7 @@ pub use host::{Host, InstallOptions, LinkOptions, Timings};
 pub use local::LocalLink;
 pub use machine::{HostIdentity, OtherMachine};
 pub use network::{NetworkChange, NetworkWatch};
-pub use ports::{read_rule, rule_for, rule_instead};
+pub use ports::{read_rule, rule_for, rule_instead, rule_trouble};
 pub use progress::Stage;
 pub use prompt::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use forward::{Endpoint, Kind, RuleSnapshot, Spec};
+use forward::{Endpoint, Kind, RuleSnapshot, RuleState, Spec};
 use protocol::{ListeningPort, ports::CAPABILITY};
 
 use crate::handle::Link;
@@ -62,6 +62,17 @@ pub fn rule_for(port: &ListeningPort) -> String {
         port.port
     };
     format!("{here}:{host}:{}", port.port)
+}
+
+/// Says what is wrong with a rule, or was with its last connection that failed; the rule is not named again.
+#[must_use]
+pub fn rule_trouble(rule: &RuleSnapshot) -> Option<String> {
+    let message = match &rule.state {
+        RuleState::Refused { why } => Some(why),
+        RuleState::Ready { .. } | RuleState::Offline => rule.last_error.as_ref().map(|error| &error.message),
+    }?;
+    let named = format!("forward rule {}: ", rule.spec);
+    Some(message.strip_prefix(&named).unwrap_or(message).to_owned())
 }
 
 /// Gives the same rule on a port that was free a moment ago, where a rule failed since its port is taken.

@@ -362,7 +362,7 @@ impl Told {
 fn port_line(host: &str, port: &PortView) -> String {
     let by = match (&port.process, port.pid) {
         (Some(process), Some(pid)) => format!("{process}, process {pid}"),
-        _ => "another user's or a hidden process".to_owned(),
+        _ => "its process cannot be seen".to_owned(),
     };
     format!(
         "    {} ({by})  reasonix remote forward add {host} {}",

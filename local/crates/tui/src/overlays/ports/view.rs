@@ -168,11 +168,11 @@ fn plain(role: Role, text: &str) -> Line {
 }
 
 fn forward_lines(rule: &RuleSnapshot, is_chosen: bool) -> Vec<Line> {
-    let (state, why) = match &rule.state {
-        RuleState::Ready { via: Some(via) } => (format!("ready, via {via}"), None),
-        RuleState::Ready { via: None } => ("ready".to_owned(), None),
-        RuleState::Offline => ("the host is away".to_owned(), None),
-        RuleState::Refused { why } => ("refused".to_owned(), Some(why.clone())),
+    let state = match &rule.state {
+        RuleState::Ready { via: Some(via) } => format!("ready, via {via}"),
+        RuleState::Ready { via: None } => "ready".to_owned(),
+        RuleState::Offline => "the host is away".to_owned(),
+        RuleState::Refused { .. } => "refused".to_owned(),
     };
     let at = if rule.bound == rule.spec.bind {
         String::new()
@@ -188,9 +188,8 @@ fn forward_lines(rule: &RuleSnapshot, is_chosen: bool) -> Vec<Line> {
         text: richtext::safe_line(&text),
         is_chosen,
     }];
-    let error = why.or_else(|| rule.last_error.as_ref().map(ToString::to_string));
-    lines
-        .extend(error.map(|error| plain(Role::Warning, &format!("{INDENT}{}", richtext::safe_line(&error)))));
+    let trouble = link::rule_trouble(rule);
+    lines.extend(trouble.map(|why| plain(Role::Warning, &format!("{INDENT}{}", richtext::safe_line(&why)))));
     lines
 }
 
