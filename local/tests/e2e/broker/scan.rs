@@ -5,8 +5,9 @@
 //! folder; the laptop's own process and folder are never looked at.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
-    io::{BufWriter, Write as _},
+    io::{BufWriter, ErrorKind, Write as _},
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     process::Stdio,
@@ -77,12 +78,16 @@ fn family(pid: u32) -> Vec<u32> {
 }
 
 /// Writes down what a process has in memory, as a core would: every mapping that can be read, save for what is the
-/// program's own file anyway. Gives how many bytes.
-fn dump(pid: u32, file: &Path) -> u64 {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let memory = File::open(format!("/proc/{pid}/mem")).unwrap_or_else(|error| {
-        panic!("the memory of {pid} cannot be read ({error}): run as root, or allow ptrace")
-    });
+/// program's own file anyway. Gives how many bytes; `None` for a process that has ended.
+fn dump(pid: u32, file: &Path) -> Option<u64> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))
+        .ok()
+        .filter(|maps| !maps.is_empty())?;
+    let memory = match File::open(format!("/proc/{pid}/mem")) {
+        Ok(memory) => memory,
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        Err(error) => panic!("the memory of {pid} cannot be read ({error}): run as root, or allow ptrace"),
+    };
     let mut core = BufWriter::new(File::create(file).unwrap());
     let mut written = 0;
     for line in maps.lines() {
@@ -110,11 +115,11 @@ fn dump(pid: u32, file: &Path) -> u64 {
         }
     }
     core.flush().unwrap();
-    written
+    Some(written)
 }
 
-/// What of a process shows a needle: arguments, environment, memory.
-fn process_shows(pid: u32, needles: &[String], core: &Path) -> Vec<String> {
+/// What of a process shows a needle: arguments, environment, memory. `None` for a process that has ended.
+fn process_shows(pid: u32, needles: &[String], core: &Path) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for file in ["cmdline", "environ"] {
         let path = PathBuf::from(format!("/proc/{pid}/{file}"));
@@ -122,16 +127,16 @@ fn process_shows(pid: u32, needles: &[String], core: &Path) -> Vec<String> {
             found.push(path.display().to_string());
         }
     }
-    let bytes = dump(pid, core);
-    assert!(bytes > 64 * 1024, "{pid} has {bytes} bytes");
+    let bytes = dump(pid, core)?;
     if holds(core, needles) {
         found.push(format!("memory of {pid}"));
     }
-    found
+    // One that ends while it is read gives little.
+    (bytes > 64 * 1024).then_some(found)
 }
 
-/// Looks everywhere on the host.
-fn host_shows(brokered: &Brokered, needles: &[String]) -> Vec<String> {
+/// Looks everywhere on the host, in any case at the daemon and at these processes.
+fn host_shows(brokered: &Brokered, needles: &[String], living: &[u32]) -> Vec<String> {
     let rig = &brokered.rig;
     let daemon = rig.daemon().unwrap();
     let pid = rig.daemon_pid().unwrap();
@@ -145,9 +150,15 @@ fn host_shows(brokered: &Brokered, needles: &[String]) -> Vec<String> {
         .collect();
     let processes = family(pid);
     assert!(!processes.contains(&std::process::id()));
-    for pid in processes {
-        found.extend(process_shows(pid, needles, &cores.path().join("core")));
+    let core = cores.path().join("core");
+    let shown: BTreeMap<u32, Vec<String>> = processes
+        .into_iter()
+        .filter_map(|pid| Some((pid, process_shows(pid, needles, &core)?)))
+        .collect();
+    for pid in living.iter().chain([&pid]) {
+        assert!(shown.contains_key(pid), "{pid} was not looked at: {shown:?}");
     }
+    found.extend(shown.into_values().flatten());
     found
 }
 
@@ -176,7 +187,7 @@ async fn the_host_never_has_the_key_nor_anything_that_works_in_its_place() {
     run.reading_until("the answer", rig.model.gate("held").reached(1))
         .await;
     run.read_some_text().await;
-    assert_eq!(host_shows(&brokered, &needles), [""; 0]);
+    assert_eq!(host_shows(&brokered, &needles, &[]), [""; 0]);
     rig.model.gate("held").open();
     run.reading_until("the command", async {
         eventually("the command runs", || rig.work().join("started").exists()).await;
@@ -187,12 +198,11 @@ async fn the_host_never_has_the_key_nor_anything_that_works_in_its_place() {
         .trim()
         .parse()
         .unwrap();
-    assert!(family(rig.daemon_pid().unwrap()).contains(&command));
-    assert_eq!(host_shows(&brokered, &needles), [""; 0]);
+    assert_eq!(host_shows(&brokered, &needles, &[command]), [""; 0]);
     fs::write(rig.work().join("go"), "").unwrap();
     let (lines, code, stderr) = run.finish().await;
     assert_eq!(code, Some(0), "{stderr}");
-    assert_eq!(host_shows(&brokered, &needles), [""; 0]);
+    assert_eq!(host_shows(&brokered, &needles, &[]), [""; 0]);
     // What the laptop prints goes elsewhere as well.
     for needle in &needles {
         assert!(!stderr.contains(needle.as_str()), "{stderr}");
@@ -249,7 +259,7 @@ async fn the_search_would_find_a_key_anywhere() {
             .await
             .unwrap();
         assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("kept"));
-        let found = process_shows(child.id().unwrap(), &needles, &core);
+        let found = process_shows(child.id().unwrap(), &needles, &core).unwrap();
         let is_planted = (argument, variable, typed) != ("", "", "nothing");
         assert_eq!(!found.is_empty(), is_planted, "{found:?}");
         child.kill().await.unwrap();
