@@ -28,7 +28,7 @@ pub(crate) const FILES: usize = 256;
 /// Up to this size, in bytes, a file is read with one request and written with one: every server takes that.
 pub(crate) const SMALL: u64 = 32 * 1024 - 1;
 /// The most that is under way of one file on one channel, in bytes.
-pub(crate) const UNDER_WAY: u64 = 4 << 20;
+pub(crate) const UNDER_WAY: u64 = 2 << 20;
 /// How long the removal of a half-written file may take.
 pub(crate) const CLEANING: Duration = Duration::from_secs(10);
 
@@ -156,7 +156,7 @@ pub(crate) fn cut(most: u32) -> (u32, usize) {
     let chunk = PIECE.div_ceil(count).div_ceil(PAGE) * PAGE;
     let chunk = chunk.min(most);
     let depth = usize::try_from(UNDER_WAY / chunk).unwrap_or(16);
-    (u32::try_from(chunk).unwrap_or(32 * 1024), depth.clamp(16, 128))
+    (u32::try_from(chunk).unwrap_or(32 * 1024), depth.clamp(8, 64))
 }
 
 /// The pieces of a file that several channels work on.

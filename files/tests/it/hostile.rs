@@ -26,6 +26,8 @@ struct Liar {
     files: BTreeMap<Vec<u8>, Vec<u8>>,
     answer: Box<Answer>,
     listed: Vec<Vec<u8>>,
+    /// Files are opened only when so many wait for that.
+    crowd: usize,
 }
 
 #[derive(Clone)]
@@ -56,11 +58,19 @@ async fn serve(mut stream: DuplexStream, liar: Arc<Mutex<Liar>>) {
         extensions: Vec::new(),
     };
     stream.write_all(&version.encode()).await.unwrap();
+    let mut waiting = Vec::new();
     while let Ok(Some(packet)) = sftp::packet::read(&mut stream).await {
         let (id, request) = Request::decode(packet).unwrap();
-        let replies = liar.lock().unwrap().reply(&request);
-        for reply in replies {
-            if stream.write_all(&reply.encode(id)).await.is_err() {
+        let (replies, crowd) = {
+            let mut liar = liar.lock().unwrap();
+            (liar.reply(&request), liar.crowd)
+        };
+        waiting.extend(replies.into_iter().map(|reply| reply.encode(id)));
+        if matches!(request, Request::Open { .. }) && waiting.len() < crowd {
+            continue;
+        }
+        for reply in waiting.drain(..) {
+            if stream.write_all(&reply).await.is_err() {
                 return;
             }
         }
@@ -90,6 +100,7 @@ impl Liar {
             files: BTreeMap::new(),
             answer: Box::new(|_| None),
             listed: Vec::new(),
+            crowd: 1,
         }
     }
 
@@ -159,7 +170,8 @@ impl Victim {
     /// Copies `/h/x` of the liar, to `into/x`.
     async fn get(&self, liar: Liar) -> Result<Outcome, files::Error> {
         let mut options = Options::default();
-        options.sftp.silence = Duration::from_millis(400);
+        options.sftp.silence = Duration::from_secs(3);
+        options.channels = 1;
         let line = Line(Arc::new(Mutex::new(liar)), self.scope.clone());
         let host = Host::open(Arc::new(line), &options, &self.scope).await?;
         let into = self.folder.path().join("into");
@@ -232,6 +244,28 @@ async fn nothing_is_written_through_a_link_that_the_host_sent() {
     let error = outcome.failed.first().expect("a failure");
     assert!(error.to_string().contains("sub on this machine"), "{error}");
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+/// A far host is not waited for file by file: here it opens none before 150 are asked for.
+#[tokio::test]
+async fn many_small_files_are_under_way_at_a_time() {
+    let (victim, mut liar) = (Victim::new(), Liar::new());
+    let names: Vec<Vec<u8>> = (0..300).map(|number| format!("f{number}").into_bytes()).collect();
+    liar.folders.insert(
+        b"/h/x".to_vec(),
+        names.iter().map(|file| name(file, 0o100_644)).collect(),
+    );
+    for file in &names {
+        liar.files
+            .insert([b"/h/x/", file.as_slice()].concat(), file.clone());
+    }
+    liar.crowd = 150;
+    let outcome = victim.get(liar).await.unwrap();
+    assert_eq!((outcome.files, outcome.failed.len()), (300, 0));
+    assert_eq!(
+        std::fs::read(victim.folder.path().join("into/x/f299")).unwrap(),
+        b"f299"
+    );
 }
 
 #[tokio::test]

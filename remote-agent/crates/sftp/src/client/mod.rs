@@ -45,7 +45,7 @@ impl Default for Options {
         Self {
             silence: Duration::from_secs(60),
             greeting: Duration::from_secs(20),
-            budget: 4 << 20,
+            budget: 2 << 20,
         }
     }
 }

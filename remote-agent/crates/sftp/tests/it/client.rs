@@ -16,8 +16,8 @@ use tokio::{
 
 fn options() -> Options {
     Options {
-        silence: Duration::from_millis(300),
-        greeting: Duration::from_millis(300),
+        silence: Duration::from_secs(2),
+        greeting: Duration::from_secs(2),
         ..Options::default()
     }
 }
