@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, error::ErrorKind};
 
-pub(crate) use self::{forward::*, remote::*};
+pub(crate) use self::{forward::*, fs::*, remote::*};
 
 mod forward;
+mod fs;
 mod remote;
 mod words;
 

@@ -10,12 +10,17 @@ static LOST: OnceLock<String> = OnceLock::new();
 
 /// Writes a line to standard output.
 pub(crate) fn line(text: &str) {
-    write(&format!("{text}\n"));
+    write(format!("{text}\n").as_bytes());
 }
 
 /// Writes text to standard output as it is, at once.
 pub(crate) fn text(text: &str) {
-    write(text);
+    write(text.as_bytes());
+}
+
+/// Writes bytes to standard output as they are: names of files need not be text.
+pub(crate) fn bytes(bytes: &[u8]) {
+    write(bytes);
 }
 
 /// Gives the reason why output was lost, for instance on a full disk.
@@ -23,9 +28,9 @@ pub(crate) fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }
 
-fn write(text: &str) {
+fn write(bytes: &[u8]) {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         // `reasonix sessions | head` closes the pipe; there is nobody left to tell.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             LOST.get_or_init(|| error.to_string());

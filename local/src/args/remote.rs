@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{ForwardArgs, ForwardCommand};
+use super::{ForwardArgs, ForwardCommand, FsCommand};
 
 /// Hosts.
 #[derive(Debug, Subcommand)]
@@ -24,6 +24,9 @@ pub(crate) enum RemoteCommand {
     /// What rides on the connection to a host.
     #[command(flatten)]
     Link(LinkCommand),
+    /// Files of a host: list, print, copy and edit them; no agent is needed.
+    #[command(subcommand)]
+    Fs(FsCommand),
     /// Say whether an agent runs on a host, and what it does.
     Status(RemoteStatusArgs),
     /// Print the log of the agent on a host.
@@ -51,6 +54,7 @@ impl RemoteCommand {
             Self::Doctor(args) => args.json,
             Self::Upgrade(args) => args.json,
             Self::Status(args) => args.json,
+            Self::Fs(command) => command.prints_json(),
             Self::Link(LinkCommand::Forward(ForwardCommand::Ls(args))) => args.json,
             _ => false,
         }

@@ -9,6 +9,7 @@ mod cli;
 mod crash;
 mod doctor;
 mod faults;
+mod files;
 mod forwards;
 mod homes;
 mod hosts;

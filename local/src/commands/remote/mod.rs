@@ -4,6 +4,7 @@ mod add;
 pub(super) mod connect;
 mod doctor;
 mod forward;
+mod fs;
 mod guide;
 mod import;
 mod key;
@@ -36,6 +37,7 @@ pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exi
         RemoteCommand::Link(LinkCommand::Forward(command)) => {
             super::in_runtime(forward::run(invocation, command))
         }
+        RemoteCommand::Fs(command) => super::in_runtime(fs::run(invocation, command)),
         RemoteCommand::Status(args) => super::in_runtime(status::run(invocation, args)),
         RemoteCommand::Logs(args) => super::in_runtime(logs::run(invocation, args)),
         RemoteCommand::Remove(args) => remove::run(invocation, &args),
