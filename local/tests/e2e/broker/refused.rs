@@ -6,7 +6,7 @@ use scripted_model::Scenario;
 use serde_json::json;
 
 use super::{Brokered, ENTRY};
-use crate::rig::HostOptions;
+use crate::{rig::HostOptions, screen::rig::Terminal};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_exact_address_of_the_users_own_configuration_is_asked() {
@@ -67,6 +67,10 @@ async fn a_key_that_is_not_here_is_said_before_anything_is_dialled() {
         "{}",
         ran.stderr
     );
+    // Nor does the screen say that everything is ready.
+    let terminal = Terminal::open(&rig.command(&["remote", "connect", "box"]), 160, 24).await;
+    assert_eq!(terminal.exit_code().await, 6);
+    terminal.see(&format!("reasonix key {ENTRY}")).await;
     assert_eq!(rig.proxy.connections(), 0);
     brokered.asked(0);
 }

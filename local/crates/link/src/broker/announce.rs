@@ -3,8 +3,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use client::{Agent, BrokerEvents};
-use protocol::BrokerId;
-use protocol::broker::BrokerEvent;
+use protocol::{BrokerId, ErrorCode, broker::BrokerEvent};
 use stdx::task::blocking;
 use tokio::sync::{mpsc, watch};
 
@@ -13,6 +12,8 @@ use crate::state::LinkState;
 
 /// The wait before the announcements are opened again after they ended on a link that seems fine.
 const AGAIN: Duration = Duration::from_millis(250);
+/// The same after the agent refused to tell.
+const LATER: Duration = Duration::from_secs(5);
 /// How often is looked whether another broker of this machine has died.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -20,6 +21,8 @@ const LOOK: Duration = Duration::from_secs(2);
 enum Ended {
     /// They broke off, or could not be opened.
     Broken,
+    /// The agent does not want to tell now.
+    Refused,
     /// The agent has no such thing.
     Unknown,
     /// Nobody takes them any more.
@@ -47,6 +50,7 @@ impl Announcements {
             match self.once().await {
                 Ended::Over => return,
                 Ended::Broken => tokio::time::sleep(AGAIN).await,
+                Ended::Refused => tokio::time::sleep(LATER).await,
                 Ended::Unknown => {
                     if self.inputs.send(Input::Unknown).await.is_err() || !self.another_agent().await {
                         return;
@@ -93,10 +97,11 @@ impl Announcements {
         let dead = self.dead().await;
         let events = match self.agent.broker_events(self.id, &dead).await {
             Ok(events) => events,
+            Err(client::Error::Agent(body)) if body.code == ErrorCode::NotFound => return Ended::Unknown,
             Err(client::Error::Connection { .. } | client::Error::Stalled { .. }) => return Ended::Broken,
             Err(error) => {
-                tracing::warn!(%error, "requests to the model cannot be made from here");
-                return Ended::Unknown;
+                tracing::warn!(%error, "requests to the model cannot be made from here now");
+                return Ended::Refused;
             }
         };
         if self.inputs.send(Input::Opened).await.is_err() {
