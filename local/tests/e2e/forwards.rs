@@ -12,7 +12,10 @@ use tokio::{
     process::{Child, ChildStderr},
 };
 
-use crate::rig::{DEADLINE, HostOptions, Ran, Rig, send_signal};
+use crate::{
+    rig::{DEADLINE, HostOptions, Ran, Rig, send_signal},
+    screen::rig::Terminal,
+};
 
 async fn within<T>(part: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, part).await.unwrap()
@@ -486,4 +489,40 @@ async fn a_rule_that_is_wrong_ends_the_command_before_anything_is_dialled() {
     .await;
     check(&["run", "-L", "1:a:1", "say hello"], "--remote HOST").await;
     check(&["attach", "-D", "1080", "0198"], "--remote HOST").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_forwards_on_the_screen_and_is_asked_at_a_terminal() {
+    let rig = rig(&[]).await;
+    let (_echoing, echo) = echo().await;
+    let screen = Terminal::open(&rig.command(&["--remote", "box"]), 100, 40).await;
+    screen.see("ready").await;
+    screen.keys(&["F2"]).await;
+    screen.see("Ports of box").await;
+    screen.see("Enter forward").await;
+    screen.keys(&["a"]).await;
+    screen.write(&format!("0:127.0.0.1:{echo}")).await;
+    screen.keys(&["Enter"]).await;
+    screen.see("#1 listens at 127.0.0.1:").await;
+    let all = connections(&rig).await;
+    assert_eq!(all[0]["front_end"], "screen");
+    let port = bound(&all[0]["forwards"][0]);
+    echoes(port).await;
+
+    // The port that is taken is asked about where a person can answer; the answer opens another one.
+    let taken = format!("{port}:127.0.0.1:{}", free().await);
+    let asking = rig.command(&["remote", "forward", "add", "box", &taken]);
+    let terminal = Terminal::open(&asking, 100, 24).await;
+    terminal.see("instead? [y/N]").await;
+    terminal.write("y\r").await;
+    terminal.see("#2 L:127.0.0.1:").await;
+    assert_eq!(terminal.exit_code().await, 0);
+
+    screen.see("#2 L:127.0.0.1:").await;
+    screen.keys(&["Home", "d"]).await;
+    screen.see("#1 is closed").await;
+    assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
+    screen.keys(&["Escape"]).await;
+    screen.write("/quit\r").await;
+    assert_eq!(screen.exit_code().await, 0);
 }
