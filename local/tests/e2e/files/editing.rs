@@ -16,7 +16,7 @@ async fn edit(rig: &Rig, script: &str, flags: &[&str]) -> Ran {
     fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = rig.command(&["remote", "fs", "edit", "box:note.txt"]);
     command.args(flags);
-    // With an argument of its own, and a space in its path.
+    // A command line for the shell: its path has a space.
     command.env("EDITOR", format!("'{}' ", editor.display()));
     command.env("HOST_FILE", rig.host().join("note.txt"));
     ended(&["edit"], command.output()).await
@@ -57,7 +57,7 @@ async fn an_edit_is_written_back_and_keeps_the_mode() {
     assert!(!file.exists());
     ok(&edit(&rig, "echo new >\"$1\"", &[]).await);
     assert_eq!(fs::read_to_string(&file).unwrap(), "new\n");
-    assert_eq!(kept(&rig), [PathBuf::new(); 0]);
+    assert_eq!(kept(&rig), Vec::<PathBuf>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +103,7 @@ async fn a_connection_lost_behind_the_editor_is_opened_again() {
     fs::write(&file, "one\n").unwrap();
     let started = rig.laptop().join("started");
     let script = format!(
-        "echo mine >>\"$1\"; echo >{0}; while test -e {0}; do :; done",
+        "echo mine >>\"$1\"; echo >{0}; while test -e {0}; do sleep 0.1; done",
         started.display()
     );
     let (ran, ()) = tokio::join!(edit(&rig, &script, &[]), async {
@@ -113,5 +113,5 @@ async fn a_connection_lost_behind_the_editor_is_opened_again() {
     });
     assert!(ok(&ran).stderr.contains("trying again"), "{ran:#?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\nmine\n");
-    assert_eq!(kept(&rig), [PathBuf::new(); 0]);
+    assert_eq!(kept(&rig), Vec::<PathBuf>::new());
 }

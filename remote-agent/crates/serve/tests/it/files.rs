@@ -12,7 +12,8 @@ use crate::rig::{DEADLINE, Pipes, Rig};
 
 async fn session(pipes: &Pipes, scope: &Scope) -> Client {
     let stream: AgentStream = pipes.agent().open_stream(&StreamTarget::Files).await.unwrap();
-    let opened = Client::start(stream, &sftp::client::Options::default(), scope);
+    let options = sftp::client::Options::default();
+    let opened = Client::start(stream, &options, scope);
     tokio::time::timeout(DEADLINE, opened).await.unwrap().unwrap()
 }
 
