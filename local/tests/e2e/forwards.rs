@@ -526,3 +526,26 @@ async fn a_person_forwards_on_the_screen_and_is_asked_at_a_terminal() {
     screen.write("/quit\r").await;
     assert_eq!(screen.exit_code().await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_cut_listeners_here_were_kept_and_those_there_are_made_again() {
+    let rig = rig(&[]).await;
+    let (_echoing, echo) = echo().await;
+    let near = free().await;
+    let (local, remote) = (format!("{near}:127.0.0.1:{echo}"), format!("0:127.0.0.1:{echo}"));
+    let mut connection = Connection::open(&rig, &["-L", &local, "-R", &remote]).await;
+    rig.proxy.cut();
+    connection.until("connected again").await;
+    let made_again = within(async {
+        loop {
+            let rule = shown(&rig, "R:").await.unwrap();
+            if rule["state"] == "ready" {
+                return bound(&rule);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    echoes(made_again.await).await;
+    echoes(near).await;
+    connection.hang_up().await;
+}
