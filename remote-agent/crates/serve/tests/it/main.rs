@@ -5,6 +5,7 @@ mod beside;
 mod files;
 mod flood;
 mod http1;
+mod ports;
 mod rig;
 mod sessions;
 mod streams;
