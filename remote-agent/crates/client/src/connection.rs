@@ -43,16 +43,20 @@ impl Connection {
         let scope = scope.child("connection");
         let nonsense = Arc::default();
         let io = Watched::new(stream, Arc::clone(life), Arc::clone(&nonsense));
-        let (stream_window, connection_window) = match options.purpose {
-            Purpose::Main => (limits::STREAM_WINDOW, limits::CONNECTION_WINDOW),
-            Purpose::ByteStreams => (limits::BULK_STREAM_WINDOW, limits::BULK_CONNECTION_WINDOW),
+        let (stream_window, connection_window, frame) = match options.purpose {
+            Purpose::Main => (limits::STREAM_WINDOW, limits::CONNECTION_WINDOW, limits::FRAME),
+            Purpose::ByteStreams => (
+                limits::BULK_STREAM_WINDOW,
+                limits::BULK_CONNECTION_WINDOW,
+                limits::BULK_FRAME,
+            ),
         };
         let mut builder = http2::Builder::new(Tasks(scope.clone()));
         builder
             .timer(TokioTimer::new())
             .initial_stream_window_size(stream_window)
             .initial_connection_window_size(connection_window)
-            .max_frame_size(limits::FRAME)
+            .max_frame_size(frame)
             .max_header_list_size(limits::HEADERS)
             .keep_alive_interval(options.keepalive)
             .keep_alive_timeout(PONG_TIMEOUT)

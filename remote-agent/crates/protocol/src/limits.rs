@@ -54,6 +54,8 @@ pub const BROKER_AWAY: std::time::Duration = std::time::Duration::from_secs(120)
 pub const PORTS: usize = 1_000;
 /// How long a connection that a listener announced waits to be taken.
 pub const ACCEPT_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
+/// The payload of one frame of a terminal's stream.
+pub const TERMINAL_FRAME: usize = 64 * 1024;
 /// One line of a listener's answer.
 pub const LISTEN_LINE: usize = 8 * 1024;
 
@@ -155,6 +157,9 @@ pub mod http2 {
     pub const BULK_CONNECTION_WINDOW: u32 = STREAMS * BULK_STREAM_WINDOW + RESERVE;
     /// Payload of one frame: the longest that a stream can make an urgent one wait.
     pub const FRAME: u32 = 16 * 1024;
+    /// The same to a client on a connection that carries byte streams alone, where nothing urgent waits: each frame costs
+    /// both ends some work.
+    pub const BULK_FRAME: u32 = 64 * 1024;
     /// Header fields of one request or answer.
     pub const HEADERS: u32 = 16 * 1024;
 }
@@ -171,6 +176,6 @@ mod tests {
         assert!(u64::from(BULK_CONNECTION_WINDOW) >= held + u64::from(RESERVE.max(BULK_STREAM_WINDOW)));
         // RFC 9113, sections 6.5.2 and 6.9.1.
         assert!(i32::try_from(CONNECTION_WINDOW).is_ok() && i32::try_from(BULK_CONNECTION_WINDOW).is_ok());
-        assert!((16_384..=16_777_215).contains(&FRAME));
+        assert!((16_384..=16_777_215).contains(&FRAME) && (FRAME..=16_777_215).contains(&BULK_FRAME));
     }
 }
