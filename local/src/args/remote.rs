@@ -24,9 +24,6 @@ pub(crate) enum RemoteCommand {
     /// What rides on the connection to a host.
     #[command(flatten)]
     Link(LinkCommand),
-    /// Files of a host: list, print, copy and edit them; no agent is needed.
-    #[command(subcommand)]
-    Fs(FsCommand),
     /// Say whether an agent runs on a host, and what it does.
     Status(RemoteStatusArgs),
     /// Print the log of the agent on a host.
@@ -54,7 +51,7 @@ impl RemoteCommand {
             Self::Doctor(args) => args.json,
             Self::Upgrade(args) => args.json,
             Self::Status(args) => args.json,
-            Self::Fs(command) => command.prints_json(),
+            Self::Link(LinkCommand::Fs(command)) => command.prints_json(),
             Self::Link(LinkCommand::Forward(ForwardCommand::Ls(args))) => args.json,
             _ => false,
         }
@@ -69,6 +66,9 @@ pub(crate) enum LinkCommand {
     /// Forwards of a connection that is open: add, end and list them.
     #[command(subcommand)]
     Forward(ForwardCommand),
+    /// Files of a host: list, print, copy and edit them; no agent is needed.
+    #[command(subcommand)]
+    Fs(FsCommand),
 }
 
 /// Add a host.

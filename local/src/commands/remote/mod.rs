@@ -37,7 +37,7 @@ pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exi
         RemoteCommand::Link(LinkCommand::Forward(command)) => {
             super::in_runtime(forward::run(invocation, command))
         }
-        RemoteCommand::Fs(command) => super::in_runtime(fs::run(invocation, command)),
+        RemoteCommand::Link(LinkCommand::Fs(command)) => super::in_runtime(fs::run(invocation, command)),
         RemoteCommand::Status(args) => super::in_runtime(status::run(invocation, args)),
         RemoteCommand::Logs(args) => super::in_runtime(logs::run(invocation, args)),
         RemoteCommand::Remove(args) => remove::run(invocation, &args),

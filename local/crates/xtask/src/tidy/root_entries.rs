@@ -9,6 +9,7 @@ const ENTRIES: [&str; 11] = [
     "README.md",
     "bootstrap",
     "docs",
+    "files",
     "forward",
     "local",
     "reasonix.example.toml",
