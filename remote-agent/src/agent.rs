@@ -7,9 +7,10 @@ use std::{
     time::Duration,
 };
 
+use broker::Desk;
 use controller::{Manager, ManagerOptions};
 use protocol::{InstanceId, Preset};
-use sandbox::{Backend, Environment, Guard, GuardProgram, Locales, Shell};
+use sandbox::{Backend, Environment, Guard, GuardProgram, Locales, LoginShell, Shell};
 use settings::{Flag, Sources};
 use stdx::{AbsPath, task::Scope};
 use tokio::io::DuplexStream;
@@ -100,15 +101,18 @@ impl Agent {
         make_private(&options.home)?;
         make_private(&sessions)?;
         let hello = identity::hello(InstanceId::fresh(), &options.socket);
+        let login = login_environment(&options).await;
+        let shell = shell(&options, login.clone());
         let host = Host {
             secrets: secret_places(&options),
-            environment: tool_environment(&options).await,
+            environment: tool_environment(&options, login).await,
             backend: Backend::probe(search_path(&options.environment)).await,
             shell: Shell::find(search_path(&options.environment)),
             temp: AbsPath::new(std::env::temp_dir()).unwrap_or_else(|_| options.user_home.clone()),
             user_home: options.user_home.clone(),
             home: options.home.clone(),
             guard: None,
+            desk: Desk::new(),
         };
         let guard = options.guard.map(|(program, arguments)| {
             Guard::new(GuardProgram {
@@ -121,6 +125,7 @@ impl Agent {
             guard: guard.clone(),
             ..host
         };
+        let desk = host.desk.clone();
         sweep(&host.temp, &scope);
         let manager = Manager::start(ManagerOptions {
             hello,
@@ -132,8 +137,10 @@ impl Agent {
             scope: scope.child("sessions"),
         });
         let http = serve::Options {
+            desk,
             streams: scope.child("byte streams"),
             user_home: options.user_home.to_path_buf(),
+            shell: Some(shell),
             ..serve::Options::default()
         };
         Ok(Self {
@@ -227,15 +234,28 @@ fn search_path(environment: &Variables) -> &OsStr {
         .map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), AsRef::as_ref)
 }
 
-async fn tool_environment(options: &AgentOptions) -> Environment {
-    let variables = match &options.login_shell {
+/// Gives what a login of the user would see, without secrets.
+async fn login_environment(options: &AgentOptions) -> Variables {
+    match &options.login_shell {
         Some(shell) => environment::capture(shell, &options.environment).await,
         None => environment::scrub(options.environment.clone()),
-    };
-    Environment::new(
-        variables,
-        &Locales::probe(search_path(&options.environment)).await,
-    )
+    }
+}
+
+async fn tool_environment(options: &AgentOptions, login: Variables) -> Environment {
+    Environment::new(login, &Locales::probe(search_path(&options.environment)).await)
+}
+
+/// Gives the shell that runs on terminals of this agent.
+fn shell(options: &AgentOptions, login: Variables) -> Arc<LoginShell> {
+    Arc::new(LoginShell {
+        program: options
+            .login_shell
+            .clone()
+            .unwrap_or_else(|| PathBuf::from("/bin/sh")),
+        environment: login.into_iter().collect(),
+        home: options.user_home.to_path_buf(),
+    })
 }
 
 /// Files and folders that no tool may read: keys, and the sockets of programs that act for the user.

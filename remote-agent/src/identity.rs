@@ -2,11 +2,17 @@
 
 use std::fs;
 
-use protocol::{Build, Hello, Identity, InstanceId, hello, ports};
+use protocol::{Build, Hello, Identity, InstanceId, broker, hello, ports};
 use sha2::{Digest as _, Sha256};
 
 /// Features that a client may rely on.
-const CAPABILITIES: [&str; 4] = ["sessions-1", "events-1", "approvals-1", ports::CAPABILITY];
+const CAPABILITIES: [&str; 5] = [
+    "sessions-1",
+    "events-1",
+    "approvals-1",
+    broker::CAPABILITY,
+    ports::CAPABILITY,
+];
 
 /// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

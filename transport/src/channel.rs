@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf, client::Msg};
 use tokio::{
     io::{AsyncReadExt, AsyncWrite, DuplexStream},
-    sync::oneshot,
+    sync::{mpsc, oneshot},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -21,6 +21,7 @@ use crate::{
     Connection, Error, ErrorKind, Stage,
     backlog::{Backlog, BacklogReader, backlog},
     exec::ExitStatus,
+    pty::{Control, Size},
 };
 
 /// Bytes that a writer may be ahead of the task that sends them.
@@ -45,6 +46,17 @@ pub(crate) struct Lease(#[expect(dead_code, reason = "acts by being dropped")] A
 
 /// Starts the task that serves `channel`. `what` names its use in errors.
 pub(crate) fn serve(connection: &Connection, channel: russh::Channel<Msg>, what: impl Into<String>) -> Ends {
+    // Nobody holds the sender: there is nothing to steer.
+    serve_steered(connection, channel, what, mpsc::channel(1).1)
+}
+
+/// Starts the task that serves `channel` and does what is asked of it beside its data.
+pub(crate) fn serve_steered(
+    connection: &Connection,
+    channel: russh::Channel<Msg>,
+    what: impl Into<String>,
+    controls: mpsc::Receiver<Control>,
+) -> Ends {
     let (input, outgoing) = tokio::io::duplex(WRITE_AHEAD);
     let (output, output_reader) = backlog(connection.backlog_limit());
     let (errors, errors_reader) = backlog(connection.backlog_limit());
@@ -64,7 +76,7 @@ pub(crate) fn serve(connection: &Connection, channel: russh::Channel<Msg>, what:
     drop(
         connection
             .scope()
-            .spawn(server.run(read, write, outgoing, status_sender)),
+            .spawn(server.run(read, write, (outgoing, controls), status_sender)),
     );
     Ends {
         input: ChannelWriter { pipe: input, failure },
@@ -97,14 +109,15 @@ impl Server {
         self,
         mut read: ChannelReadHalf,
         write: ChannelWriteHalf<Msg>,
-        outgoing: DuplexStream,
+        (outgoing, controls): (DuplexStream, mpsc::Receiver<Control>),
         status_sender: oneshot::Sender<Result<ExitStatus, Error>>,
     ) {
         let mut status = None;
         let ended = {
             let mut receiving = pin!(self.receive(&mut read, &mut status));
             let mut sending = pin!(send(&write, outgoing));
-            let mut sent = false;
+            let mut steering = pin!(steer(&write, controls));
+            let (mut sent, mut steered) = (false, false);
             let cancelled = self.connection.scope().token().cancelled();
             let mut cancelled = pin!(cancelled);
             loop {
@@ -121,6 +134,7 @@ impl Server {
                         }
                         break Ended::Closed;
                     }
+                    () = &mut steering, if !steered => steered = true,
                     () = &mut sending, if !sent => sent = true,
                 }
             }
@@ -211,6 +225,24 @@ async fn send(write: &ChannelWriteHalf<Msg>, mut outgoing: DuplexStream) {
     }
     // The session is gone when this fails; the receiving side reports that.
     drop(write.eof().await);
+}
+
+/// Does what is asked of the channel beside its data.
+async fn steer(write: &ChannelWriteHalf<Msg>, mut controls: mpsc::Receiver<Control>) {
+    while let Some(control) = controls.recv().await {
+        let done = match control {
+            Control::Resize(Size { columns, rows }) => {
+                write
+                    .window_change(u32::from(columns), u32::from(rows), 0, 0)
+                    .await
+            }
+            Control::Signal(signal) => write.signal(signal).await,
+        };
+        if done.is_err() {
+            // The session is gone; the receiving side reports that.
+            return;
+        }
+    }
 }
 
 /// Waits until everything is sent or the channel ended.

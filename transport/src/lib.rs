@@ -18,6 +18,7 @@
 //! | change what is learned from a host | `announced` |
 //! | change the order of login methods | `auth` |
 //! | run a command | `exec` |
+//! | open a terminal | `pty` |
 //! | change how stalled readers are treated | `backlog`, `channel` |
 //! | test against a real or embedded server, or a bad network | `testing` (feature) |
 
@@ -36,6 +37,7 @@ pub mod host_key;
 mod keepalive;
 pub mod known_hosts;
 mod prompter;
+mod pty;
 pub mod resolve;
 mod secrets;
 pub mod ssh_config;
@@ -56,6 +58,7 @@ pub use keepalive::KeepaliveOptions;
 pub use prompter::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,
 };
+pub use pty::{Size, Terminal, TerminalControl, TerminalRequest};
 pub use resolve::{
     AddressFamily, Endpoint, Identity, Methods, Network, Proxy, ResolveOptions, Resolved, Source, Trust,
     UnknownKeys, configured_aliases, resolve,

@@ -57,7 +57,7 @@ pub async fn check_model(sources: &Sources, wanted: Option<&str>) -> Result<Stri
         attempts: 1,
         ..Policy::default()
     };
-    let chosen = model::choose_with(&loaded, wanted, &keys, once)?;
+    let chosen = model::choose_with(&loaded, wanted, model::Access::Keys(keys), once)?;
     let question = Message::User(UserMessage {
         text: "Answer with the word ok.".to_owned(),
     });

@@ -9,15 +9,18 @@ mod tool_context;
 use std::sync::Arc;
 
 use agent_loop::TurnOptions;
+use broker::Desk;
 use context::{SessionContext, SystemParts};
 use controller::{AssembleFuture, Assembler, SessionParts, Wanted};
-use protocol::{ErrorBody, ErrorCode};
+use protocol::{Credentials, ErrorBody, ErrorCode};
+use provider::Provider;
 use sandbox::{Backend, Environment, Guard, Shell};
 use settings::{EnvFile, Loaded, Sources};
 use stdx::{AbsPath, task::Scope};
 use tools::Registry;
 
 pub use self::check::{ModelTrouble, check_model};
+use self::model::{Access, Chosen};
 
 /// The tool that no list leaves out: a model that may do little should be able to ask at least.
 const ALWAYS: &str = "ask";
@@ -39,6 +42,8 @@ pub(crate) struct Host {
     pub(crate) temp: AbsPath,
     /// What no tool may read.
     pub(crate) secrets: Vec<AbsPath>,
+    /// Where requests to models wait for who has the key.
+    pub(crate) desk: Desk,
     /// What ends commands when this process is killed.
     pub(crate) guard: Option<Arc<Guard>>,
 }
@@ -76,12 +81,23 @@ impl FromSettings {
         Ok(loaded)
     }
 
+    /// Chooses what asks the model. Where a broker has the keys, none is looked for here.
+    fn model(&self, loaded: &Loaded, wanted: &Wanted) -> Result<Chosen, ErrorBody> {
+        let access = if wanted.credentials == Credentials::Host {
+            let keys = EnvFile::load(&self.host.home.resolve(".env")).map_err(|error| {
+                ErrorBody::new(ErrorCode::Configuration, error.to_string())
+                    .hint("mend the file, then try again")
+            })?;
+            Access::Keys(keys)
+        } else {
+            Access::Desk(self.host.desk.clone(), wanted.session)
+        };
+        model::choose(loaded, wanted.model.as_deref(), access)
+    }
+
     fn parts(&self, wanted: &Wanted, scope: &Scope) -> Result<SessionParts, ErrorBody> {
         let loaded = self.load(wanted)?;
-        let keys = EnvFile::load(&self.host.home.resolve(".env")).map_err(|error| {
-            ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint("mend the file, then try again")
-        })?;
-        let chosen = model::choose(&loaded, wanted.model.as_deref(), &keys)?;
+        let chosen = self.model(&loaded, wanted)?;
         let instructions = instructions::read(&self.host.home, &wanted.workspace);
         let system = context::system(&SystemParts {
             persona: loaded.system_prompt.as_deref(),
@@ -116,5 +132,9 @@ impl FromSettings {
 impl Assembler for FromSettings {
     fn assemble<'a>(&'a self, wanted: &'a Wanted, scope: &'a Scope) -> AssembleFuture<'a> {
         Box::pin(async move { self.parts(wanted, scope) })
+    }
+
+    fn provider(&self, wanted: &Wanted) -> Result<Arc<dyn Provider>, ErrorBody> {
+        Ok(self.model(&self.load(wanted)?, wanted)?.provider)
     }
 }

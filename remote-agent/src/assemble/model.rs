@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agent_loop::ModelOptions;
-use protocol::{ErrorBody, ErrorCode};
+use broker::Desk;
+use protocol::{ErrorBody, ErrorCode, SessionId};
 use provider::{Currency, Options, Price, Provider, ReasoningProtocol};
 use settings::{EnvFile, Loaded, ModelChoice, schema};
 use stdx::Secret;
@@ -15,16 +16,24 @@ pub(super) struct Chosen {
     pub(super) options: ModelOptions,
 }
 
+/// How its vendor is reached.
+pub(super) enum Access {
+    /// With the keys of this machine.
+    Keys(EnvFile),
+    /// Through who has the key, for a session.
+    Desk(Desk, SessionId),
+}
+
 /// Chooses the model that a client asked for, else the default one.
-pub(super) fn choose(loaded: &Loaded, wanted: Option<&str>, keys: &EnvFile) -> Result<Chosen, ErrorBody> {
-    choose_with(loaded, wanted, keys, provider::Policy::default())
+pub(super) fn choose(loaded: &Loaded, wanted: Option<&str>, access: Access) -> Result<Chosen, ErrorBody> {
+    choose_with(loaded, wanted, access, provider::Policy::default())
 }
 
 /// Chooses a model as [`choose`] does, with another patience.
 pub(super) fn choose_with(
     loaded: &Loaded,
     wanted: Option<&str>,
-    keys: &EnvFile,
+    access: Access,
     retry: provider::Policy,
 ) -> Result<Chosen, ErrorBody> {
     let settings = &loaded.settings;
@@ -34,9 +43,9 @@ pub(super) fn choose_with(
         .map_err(|error| ErrorBody::new(ErrorCode::Configuration, error.to_string()).hint(error.hint()))?;
     let options = Options {
         retry,
-        ..endpoint(&choice, keys)
+        ..endpoint(&choice)
     };
-    let provider = provider::build(kind(&choice), options).map_err(|error| {
+    let provider = build(&choice, options, access).map_err(|error| {
         ErrorBody::new(ErrorCode::Configuration, error.failure().message)
             .hint("see [[providers]] in config.toml")
     })?;
@@ -57,6 +66,21 @@ pub(super) fn choose_with(
         provider,
         options,
     })
+}
+
+fn build(
+    choice: &ModelChoice<'_>,
+    options: Options,
+    access: Access,
+) -> Result<Arc<dyn Provider>, provider::Error> {
+    match access {
+        Access::Keys(keys) => {
+            let name = choice.provider.api_key_env.as_ref();
+            let key = name.and_then(|name| keys.get(name)).cloned();
+            provider::build(kind(choice), Options { key, ..options })
+        }
+        Access::Desk(desk, session) => provider::build_brokered(kind(choice), options, desk, session),
+    }
 }
 
 /// Gives what the model costs, as far as that is known.
@@ -96,7 +120,8 @@ fn kind(choice: &ModelChoice<'_>) -> &'static str {
     }
 }
 
-fn endpoint(choice: &ModelChoice<'_>, keys: &EnvFile) -> Options {
+/// Gives the endpoint without its key.
+fn endpoint(choice: &ModelChoice<'_>) -> Options {
     let provider = choice.provider;
     let mut options = Options::new(
         provider.name.as_str(),
@@ -111,11 +136,6 @@ fn endpoint(choice: &ModelChoice<'_>, keys: &EnvFile) -> Options {
     options.effort = choice.effort().map(str::to_owned);
     options.request_url.clone_from(&provider.request_url);
     options.key_env.clone_from(&provider.api_key_env);
-    options.key = provider
-        .api_key_env
-        .as_ref()
-        .and_then(|name| keys.get(name))
-        .cloned();
     options.headers = provider
         .headers
         .iter()

@@ -50,7 +50,9 @@ enum At {
 impl std::fmt::Display for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Tcp { address, port } if address.is_empty() => write!(f, "port {port} of all its addresses"),
+            Self::Tcp { address, port } if address.is_empty() => {
+                write!(f, "port {port} of all its addresses")
+            }
             Self::Tcp { address, port } => write!(f, "{address} port {port}"),
             Self::Socket(path) => write!(f, "the socket {path}"),
         }

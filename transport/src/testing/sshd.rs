@@ -60,7 +60,7 @@ pub struct RealSshd {
 pub fn login_shell_wrapper(home: &Path, shell: &str, noise: &str) -> String {
     let home = home.display();
     format!(
-        "#!/bin/sh\ncd '{home}' || exit 99\nexport HOME='{home}' SHELL='{shell}'\n{noise}\nexec {shell} -c \"$SSH_ORIGINAL_COMMAND\"\n"
+        "#!/bin/sh\ncd '{home}' || exit 99\nexport HOME='{home}' SHELL='{shell}'\n{noise}\ntest -n \"$SSH_ORIGINAL_COMMAND\" || exec {shell}\nexec {shell} -c \"$SSH_ORIGINAL_COMMAND\"\n"
     )
 }
 

@@ -21,3 +21,4 @@ mod proxies;
 mod streams;
 mod support;
 mod survey;
+mod terminal;

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use bootstrap::{Arrival, Stay, Via};
 use client::{Agent, AgentStream};
 use forward::{ForwardOptions, Forwards};
-use protocol::{Credentials, Hello, StreamTarget};
+use protocol::{Credentials, Hello, StreamTarget, TerminalOpen};
 use stdx::task::Scope;
 use tokio::sync::{
     mpsc::{self, error::TrySendError},
@@ -23,6 +23,7 @@ use crate::{
     state::LinkState,
     streams::Streams,
     supervisor::{Published, Request, Supervisor},
+    terminal::AgentTerminal,
     wire, workspace,
 };
 
@@ -188,6 +189,15 @@ impl Link {
     /// The agent cannot reach the target, the link went down meanwhile, or somebody has to act first.
     pub async fn open_stream(&self, target: &StreamTarget) -> Result<AgentStream, client::Error> {
         self.0.streams.open(target).await
+    }
+
+    /// Opens a terminal on the host through the agent.
+    ///
+    /// # Errors
+    /// As [`Link::open_stream`].
+    pub async fn open_terminal(&self, open: TerminalOpen) -> Result<AgentTerminal, client::Error> {
+        let stream = self.open_stream(&StreamTarget::Terminal(open)).await?;
+        Ok(AgentTerminal::new(stream))
     }
 
     /// Gives the SSH connection as long as it is usable, for commands beside the wire.

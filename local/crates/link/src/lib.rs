@@ -50,6 +50,7 @@ mod prompt;
 mod state;
 mod streams;
 mod supervisor;
+mod terminal;
 mod upgrade;
 mod visits;
 mod wire;
@@ -74,5 +75,6 @@ pub use prompt::{
     Answer, DenyAll, HostKeyAnswer, HostKeyQuestion, KnownKey, Prompter, SecretKind, SecretQuestion,
 };
 pub use state::{Health, LinkState};
+pub use terminal::{AgentTerminal, AgentTerminalInput, AgentTerminalOutput};
 pub use upgrade::{Drain, Other, Upgrade, upgrade};
 pub use visits::{forget_machine, known_machine};

@@ -16,6 +16,9 @@ pub use headers::{CredentialHeader, PlainHeaders, carries_credentials};
 
 use crate::{ids::SessionId, limits};
 
+/// What an agent that knows brokers has among the capabilities of its hello.
+pub const CAPABILITY: &str = "broker";
+
 /// Whose credentials a session asks models with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -13,6 +13,7 @@
 //! | see how context and cost are told | [`meter`] |
 //! | see what a byte stream can lead to | [`stream`] |
 //! | see how listening ports are told | [`ports`] |
+//! | see what goes over a terminal's stream | [`terminal`] |
 //! | know a limit | [`limits`] |
 //! | know what an error code means | [`error`] |
 
@@ -30,6 +31,7 @@ pub mod query;
 pub mod question;
 pub mod snapshot;
 pub mod stream;
+pub mod terminal;
 
 pub use broker::{AnswerReceipt, BrokerEvent, BrokerRequest, Credentials};
 pub use command::{Answer, Command, CommandRequest, PromptCommand, Receipt, SessionCommand, TurnCommand};
@@ -49,3 +51,4 @@ pub use query::{
 pub use question::{PromptKind, Question, QuestionOption, Reply};
 pub use snapshot::{Applied, ApplyError, Item, OpenPrompt, Phase, Snapshot, ToolState, Wait};
 pub use stream::{ListenAt, ListenLine, StreamTarget, TerminalOpen};
+pub use terminal::{TerminalDecoder, TerminalEnd, TerminalInput, TerminalOutput, TerminalSize};

@@ -43,6 +43,11 @@ impl Group {
         self.signal(Signal::TERM);
     }
 
+    /// Tells all members that their terminal is gone.
+    pub(crate) fn hang_up(self) {
+        self.signal(Signal::HUP);
+    }
+
     /// Ends all members.
     pub(crate) fn kill(self) {
         self.signal(Signal::KILL);

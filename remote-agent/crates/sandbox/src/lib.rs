@@ -13,6 +13,7 @@
 //! | follow a command while it runs | [`LiveOutput`] (`live.rs`) |
 //! | see how a command is watched and ended | `supervise.rs`, `kill.rs` |
 //! | see who ends commands when the process is killed | [`Guard`] (`guard.rs`), its process in `watchdog.rs` |
+//! | open a terminal for the user | [`LoginShell`] (`terminal.rs`) |
 //! | stop what commands left behind | [`Sandbox::stop_background`] (`jobs.rs`) |
 //!
 //! Absences: no setting is read, no process is started without a group of its own, and a command that should be
@@ -36,6 +37,7 @@ mod platform;
 mod policy;
 mod session;
 mod supervise;
+mod terminal;
 mod watchdog;
 
 pub use backend::Backend;
@@ -51,4 +53,5 @@ pub use outcome::{Background, End, Outcome};
 pub use platform::ProcessInfo;
 pub use policy::{Mode, Network, Policy};
 pub use session::{PRIVATE_TMP, Sandbox, SandboxOptions};
+pub use terminal::{LoginShell, Master, Terminal, TerminalOptions};
 pub use watchdog::{end_listed, guard_processes};

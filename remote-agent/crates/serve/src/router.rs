@@ -6,10 +6,12 @@ use axum::{
     Router,
     extract::DefaultBodyLimit,
     middleware,
-    routing::{get, post},
+    routing::{get, post, put},
 };
+use broker::Desk;
 use controller::Manager;
 use protocol::limits;
+use sandbox::LoginShell;
 
 use stdx::task::Scope;
 
@@ -29,8 +31,12 @@ pub struct Options {
     pub listeners: Arc<Listeners>,
     /// Where byte streams run: they end with it.
     pub streams: Scope,
+    /// Requests to models that wait for who has the key. Every router of one agent shares it.
+    pub desk: Desk,
     /// The user's home: where names of files begin.
     pub user_home: PathBuf,
+    /// Whose shell runs on terminals; `None` opens none.
+    pub shell: Option<Arc<LoginShell>>,
 }
 
 impl Default for Options {
@@ -40,7 +46,9 @@ impl Default for Options {
             snapshot_when_behind: 5_000,
             listeners: Arc::default(),
             streams: Scope::root("byte streams"),
+            desk: Desk::new(),
             user_home: PathBuf::from("/"),
+            shell: None,
         }
     }
 }
@@ -55,7 +63,7 @@ pub(crate) struct Shared {
 
 /// Makes the routes for the sessions of a manager.
 pub fn router(manager: Manager, options: Options) -> Router {
-    use handlers::{commands, daemon, events, fallback, history, ports, sessions};
+    use handlers::{broker, commands, daemon, events, fallback, history, ports, sessions};
     Router::new()
         .route("/v1/hello", get(daemon::hello))
         .route("/v1/ports", get(ports::list))
@@ -70,7 +78,10 @@ pub fn router(manager: Manager, options: Options) -> Router {
         .method_not_allowed_fallback(fallback::wrong_method)
         .layer(middleware::from_fn(forward::pass_on))
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY))
+        .route("/v1/broker/requests", get(broker::announce))
+        .route("/v1/broker/requests/{number}", get(broker::fetch))
         // Below what reads whole bodies.
+        .route("/v1/broker/requests/{number}/answer", put(broker::answer))
         .route("/v1/streams", post(streams::open))
         .layer(middleware::from_fn(auth::refuse_web_pages))
         .with_state(Shared {

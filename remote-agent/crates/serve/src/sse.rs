@@ -12,11 +12,20 @@ use axum::{
 use bytes::Bytes;
 use controller::Subscription;
 use futures_util::{StreamExt as _, stream};
-use http::{HeaderValue, header};
+use http::{HeaderName, HeaderValue, header};
 use protocol::{Frame, Snapshot};
 
 /// A comment: it says that the agent lives, and is no event.
-const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
+pub(crate) const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
+
+/// The head of every event stream.
+pub(crate) const HEADERS: [(HeaderName, HeaderValue); 2] = [
+    (
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    ),
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+];
 
 /// Makes the answer that follows a subscription, with a snapshot in front where there is one.
 pub(crate) fn response(
@@ -35,14 +44,7 @@ pub(crate) fn response(
         Some((bytes, subscription))
     });
     let body = Body::from_stream(head.chain(rest).map(Ok::<_, Infallible>));
-    let headers = [
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/event-stream"),
-        ),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    (headers, body).into_response()
+    (HEADERS, body).into_response()
 }
 
 /// Writes a frame as one event: its tag, its number if it is durable, and itself as one line of JSON.

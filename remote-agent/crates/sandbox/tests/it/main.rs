@@ -7,4 +7,5 @@ mod ending;
 mod git;
 mod output;
 mod probe;
+mod terminal;
 mod world;

@@ -1,5 +1,6 @@
 //! What each call does, one file per resource.
 
+pub(crate) mod broker;
 pub(crate) mod commands;
 pub(crate) mod daemon;
 pub(crate) mod events;

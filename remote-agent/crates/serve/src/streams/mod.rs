@@ -5,6 +5,7 @@ mod copy;
 mod files;
 mod listen;
 mod lookup;
+mod terminal;
 
 use std::sync::Arc;
 
@@ -58,11 +59,8 @@ pub(crate) async fn open(
             listen::take(&listeners, listener, connection, ends, scope)?;
         }
         StreamTarget::Files => files::serve(shared.options.user_home.clone(), ends, scope),
-        StreamTarget::Terminal(_) => {
-            return Err(Failure::new(
-                ErrorCode::NotFound,
-                "this agent does not serve that kind of stream",
-            ));
+        StreamTarget::Terminal(open) => {
+            terminal::serve(shared.options.shell.as_deref(), &open, ends, scope)?;
         }
     }
     Ok(Response::new(axum::body::Body::new(answer)))

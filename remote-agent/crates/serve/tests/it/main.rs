@@ -9,4 +9,5 @@ mod ports;
 mod rig;
 mod sessions;
 mod streams;
+mod terminal;
 mod unix;
