@@ -46,6 +46,18 @@ where
     Ok((client_read.unsplit(client_write), target_read.unsplit(target_write)))
 }
 
+/// Copies until that is done or `given_up` says why not.
+pub(crate) async fn unless<T>(
+    given_up: impl Future<Output = io::Error>,
+    copied: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    tokio::select! {
+        biased;
+        error = given_up => Err(error),
+        copied = copied => copied,
+    }
+}
+
 async fn copy_one<F, T>(
     from: &mut ReadHalf<F>,
     to: &mut WriteHalf<T>,

@@ -7,11 +7,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
     Endpoint, ForwardOptions, Via, Way,
-    carrier::Bytes,
-    copy::copy_both,
+    copy::{copy_both, unless},
     near::{Listener, Near},
     reporter::Reporter,
     socks::{self, Handshake, Step, Verdict},
+    ssh::Far,
     table::Outcome,
     ways::{Failure, Ways},
 };
@@ -75,10 +75,12 @@ impl Job {
         }
     }
 
-    async fn carry(&self, client: Near, far: Box<dyn Bytes>, way: Way) -> Outcome {
+    async fn carry(&self, client: Near, far: Far, way: Way) -> Outcome {
         self.reporter.carried(way);
         let moved = &self.reporter.moved;
-        match copy_both(client, far, moved, self.options.half_closed_idle).await {
+        let (far, stalled) = far.split();
+        let copied = copy_both(client, far, moved, self.options.half_closed_idle);
+        match unless(stalled, copied).await {
             Ok((client, _)) => {
                 client.finish();
                 Outcome::Done
@@ -127,7 +129,7 @@ impl Job {
         };
         let begun = async {
             client.write_all(&handshake.reply(Verdict::Connected)).await?;
-            far.write_all(&early).await
+            far.bytes.write_all(&early).await
         };
         if let Err(error) = begun.await {
             return Outcome::Failed(broken(&error));

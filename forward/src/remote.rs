@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 use crate::{
     Endpoint, ForwardOptions, Via, Way,
-    carrier::{Bytes, Incoming, Refusal, RefusalKind},
-    copy::copy_both,
+    carrier::{Refusal, RefusalKind},
+    copy::{copy_both, unless},
     local::broken,
     near::Near,
     reporter::Reporter,
-    ssh::SshCarrier,
+    ssh::{Far, SshCarrier},
     table::Outcome,
-    ways::{Failure, Ways},
+    ways::{FarListener, Failure, Ways},
 };
 
 /// Between two questions to a host that did not listen, doubled each time.
@@ -23,8 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// A listener on the host, and the connection it belongs to.
 pub(crate) struct Listening {
-    incoming: Box<dyn Incoming>,
-    way: Way,
+    incoming: FarListener,
     ssh: Arc<SshCarrier>,
 }
 
@@ -44,7 +43,7 @@ impl Listening {
     }
 
     pub(crate) fn way(&self) -> Way {
-        self.way
+        self.incoming.way()
     }
 }
 
@@ -69,13 +68,12 @@ impl Remote {
             Some(before) => ask(before.clone()).await.ok(),
             None => None,
         };
-        let (incoming, way) = match again {
+        let incoming = match again {
             Some(listening) => listening,
             None => ask(self.bind.clone()).await?,
         };
         Ok(Listening {
             incoming,
-            way,
             ssh: Arc::clone(ssh),
         })
     }
@@ -95,7 +93,7 @@ impl Remote {
                     },
                 };
                 let (bound, began) = (listening.bound(), Instant::now());
-                reporter.listening(bound.clone(), listening.way);
+                reporter.listening(bound.clone(), listening.way());
                 before = Some(bound);
                 this.accept(listening, &reporter, &scope).await;
                 reporter.lost();
@@ -135,14 +133,15 @@ impl Remote {
 
     /// Accepts until the listener ends.
     async fn accept(self: &Arc<Self>, listening: Listening, reporter: &Reporter, scope: &Scope) {
-        let Listening { mut incoming, way, ssh } = listening;
+        let Listening { mut incoming, ssh } = listening;
+        let way = incoming.way();
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = self.ways.replaced(&ssh) => return,
                 accepted = incoming.accept() => accepted,
             };
-            let Ok((client, _peer)) = accepted else {
+            let Ok(client) = accepted else {
                 return;
             };
             let (this, reporter, token) = (Arc::clone(self), reporter.clone(), scope.token().clone());
@@ -159,7 +158,7 @@ impl Remote {
         }
     }
 
-    async fn serve(&self, client: Box<dyn Bytes>, way: Way, reporter: &Reporter) -> Outcome {
+    async fn serve(&self, client: Far, way: Way, reporter: &Reporter) -> Outcome {
         let near = match Near::connect(&self.target).await {
             Ok(near) => near,
             Err(error) => {
@@ -167,7 +166,9 @@ impl Remote {
             }
         };
         reporter.carried(way);
-        match copy_both(client, near, &reporter.moved, self.options.half_closed_idle).await {
+        let (client, stalled) = client.split();
+        let copied = copy_both(client, near, &reporter.moved, self.options.half_closed_idle);
+        match unless(stalled, copied).await {
             Ok((_, near)) => {
                 near.finish();
                 Outcome::Done

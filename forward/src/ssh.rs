@@ -5,7 +5,7 @@ use transport::{Connection, ErrorKind, RemoteListener, Stream};
 
 use crate::{
     Endpoint,
-    carrier::{Accepted, BoxFuture, Bytes, Incoming, Refusal, RefusalKind},
+    carrier::{BoxFuture, Bytes, Refusal, RefusalKind},
 };
 
 /// Advice where sshd says no.
@@ -76,7 +76,7 @@ impl SshCarrier {
         self.listens.get_or_try_init(ask).await == Ok(&true)
     }
 
-    pub(crate) async fn open(&self, to: &Endpoint) -> Result<Box<dyn Bytes>, Refusal> {
+    pub(crate) async fn open(&self, to: &Endpoint) -> Result<Far, Refusal> {
         let opened = match to {
             Endpoint::Tcp { host, port } => self.connection.open_tcp(host, *port).await,
             Endpoint::Unix(path) => self.connection.open_streamlocal(path).await,
@@ -88,7 +88,7 @@ impl SshCarrier {
                     // It may be set already.
                     drop(self.sockets.set(()));
                 }
-                Ok(boxed(stream))
+                Ok(Far::ssh(stream))
             }
             Err(error) => {
                 let kind = match error.kind() {
@@ -111,7 +111,7 @@ impl SshCarrier {
         }
     }
 
-    pub(crate) async fn bind(&self, at: &Endpoint) -> Result<Box<dyn Incoming>, Refusal> {
+    pub(crate) async fn bind(&self, at: &Endpoint) -> Result<SshListener, Refusal> {
         let listening = match at {
             Endpoint::Tcp { host, port } => {
                 // RFC 4254, section 7.1: the empty address is every one.
@@ -129,7 +129,7 @@ impl SshCarrier {
                     },
                     Endpoint::Unix(_) => at.clone(),
                 };
-                Ok(Box::new(SshIncoming { listener, bound }))
+                Ok(SshListener { listener, bound })
             }
             Err(error) if error.kind() == ErrorKind::ForwardingRefused => Err(self.why_not(at).await),
             Err(error) => {
@@ -170,26 +170,49 @@ impl SshCarrier {
     }
 }
 
-fn boxed(stream: Stream) -> Box<dyn Bytes> {
-    Box::new(stream)
+/// A stream to the host's side.
+pub(crate) struct Far {
+    pub(crate) bytes: Box<dyn Bytes>,
+    /// Ends when the stream is given up since its reader stood still; `None` where it may.
+    stalled: Option<BoxFuture<'static, transport::Error>>,
 }
 
-struct SshIncoming {
-    listener: RemoteListener,
-    bound: Endpoint,
-}
-
-impl Incoming for SshIncoming {
-    fn bound(&self) -> Endpoint {
-        self.bound.clone()
+impl Far {
+    fn ssh(stream: Stream) -> Self {
+        Self {
+            stalled: Some(Box::pin(stream.stalled())),
+            bytes: Box::new(stream),
+        }
     }
 
-    fn accept(&mut self) -> BoxFuture<'_, Result<Accepted, Refusal>> {
-        Box::pin(async {
-            match self.listener.accept().await {
-                Ok((stream, peer)) => Ok((boxed(stream), peer)),
-                Err(error) => Err(Refusal::new(RefusalKind::Lost, error.to_string())),
+    pub(crate) fn agent(bytes: Box<dyn Bytes>) -> Self {
+        Self { bytes, stalled: None }
+    }
+
+    /// Gives the bytes, and what waits until they are given up.
+    pub(crate) fn split(self) -> (Box<dyn Bytes>, BoxFuture<'static, std::io::Error>) {
+        let stalled = self.stalled;
+        let stalled = Box::pin(async {
+            match stalled {
+                Some(stalled) => stalled.await.into_io(),
+                None => std::future::pending().await,
             }
-        })
+        });
+        (self.bytes, stalled)
+    }
+}
+
+/// A listener of sshd.
+pub(crate) struct SshListener {
+    listener: RemoteListener,
+    pub(crate) bound: Endpoint,
+}
+
+impl SshListener {
+    pub(crate) async fn accept(&mut self) -> Result<Far, Refusal> {
+        match self.listener.accept().await {
+            Ok((stream, _peer)) => Ok(Far::ssh(stream)),
+            Err(error) => Err(Refusal::new(RefusalKind::Lost, error.to_string())),
+        }
     }
 }

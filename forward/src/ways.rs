@@ -6,8 +6,8 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::{
     Endpoint, Via, Way,
-    carrier::{Bytes, Carrier, Incoming, Refusal, RefusalKind},
-    ssh::SshCarrier,
+    carrier::{Carrier, Incoming, Refusal, RefusalKind},
+    ssh::{Far, SshCarrier, SshListener},
 };
 
 /// How long the agent may take for one connection: it tries each address of a name.
@@ -28,6 +28,36 @@ pub(crate) enum Failure {
     /// The host did not come back in time.
     GaveUp(Duration),
     Refused(Refusal),
+}
+
+/// A listener on the host.
+pub(crate) enum FarListener {
+    Ssh(SshListener),
+    Agent(Box<dyn Incoming>),
+}
+
+impl FarListener {
+    pub(crate) fn bound(&self) -> Endpoint {
+        match self {
+            Self::Ssh(listener) => listener.bound.clone(),
+            Self::Agent(incoming) => incoming.bound(),
+        }
+    }
+
+    pub(crate) fn way(&self) -> Way {
+        match self {
+            Self::Ssh(_) => Way::Ssh,
+            Self::Agent(_) => Way::Agent,
+        }
+    }
+
+    /// Takes the next connection; an error ends the listener.
+    pub(crate) async fn accept(&mut self) -> Result<Far, Refusal> {
+        match self {
+            Self::Ssh(listener) => listener.accept().await,
+            Self::Agent(incoming) => incoming.accept().await.map(|(bytes, _peer)| Far::agent(bytes)),
+        }
+    }
 }
 
 impl Ways {
@@ -59,7 +89,7 @@ impl Ways {
     }
 
     /// Connects from the host to `to`. A client that comes while the host is away waits.
-    pub(crate) async fn connect(&self, to: &Endpoint, via: Via) -> Result<(Box<dyn Bytes>, Way), Failure> {
+    pub(crate) async fn connect(&self, to: &Endpoint, via: Via) -> Result<(Far, Way), Failure> {
         let until = Instant::now() + self.patience;
         loop {
             let Ok(Some(ssh)) = tokio::time::timeout_at(until, self.line()).await else {
@@ -77,7 +107,7 @@ impl Ways {
         ssh: &Arc<SshCarrier>,
         to: &Endpoint,
         via: Via,
-    ) -> Result<(Box<dyn Bytes>, Way), Refusal> {
+    ) -> Result<(Far, Way), Refusal> {
         if let Some(agent) = self.agent(ssh, via, ssh.allows_connecting(to)).await? {
             let connecting = tokio::time::timeout(AGENT, agent.connect(to.clone()));
             let connected = tokio::select! {
@@ -88,7 +118,7 @@ impl Ways {
             match connected {
                 // sshd allows it, and it is there.
                 Err(refusal) if refusal.kind == RefusalKind::Lost && is_fallback(ssh, via) => {}
-                connected => return connected.map(|stream| (stream, Way::Agent)),
+                connected => return connected.map(|bytes| (Far::agent(bytes), Way::Agent)),
             }
         }
         ssh.open(to).await.map(|stream| (stream, Way::Ssh))
@@ -100,7 +130,7 @@ impl Ways {
         ssh: &Arc<SshCarrier>,
         at: &Endpoint,
         via: Via,
-    ) -> Result<(Box<dyn Incoming>, Way), Refusal> {
+    ) -> Result<FarListener, Refusal> {
         if let Some(agent) = self.agent(ssh, via, ssh.allows_listening(at)).await? {
             let listening = tokio::time::timeout(AGENT, agent.listen(at.clone()));
             let listening = tokio::select! {
@@ -110,10 +140,10 @@ impl Ways {
             };
             match listening {
                 Err(refusal) if refusal.kind == RefusalKind::Lost && is_fallback(ssh, via) => {}
-                listening => return listening.map(|incoming| (incoming, Way::Agent)),
+                listening => return listening.map(FarListener::Agent),
             }
         }
-        ssh.bind(at).await.map(|incoming| (incoming, Way::Ssh))
+        ssh.bind(at).await.map(FarListener::Ssh)
     }
 
     /// Gives the agent if it is the way to go; `allowed` says whether sshd allows the like.

@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    io,
+    io::{self, IoSlice},
     pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
@@ -38,6 +38,30 @@ pub(crate) struct Ends {
     pub(crate) errors: BacklogReader,
     pub(crate) status: oneshot::Receiver<Result<ExitStatus, Error>>,
     pub(crate) lease: Lease,
+    pub(crate) stall: Stall,
+}
+
+/// Tells that a channel was given up since its reader stood still, even to a reader that goes on standing still.
+#[derive(Clone, Debug)]
+pub(crate) struct Stall {
+    happened: CancellationToken,
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+impl Stall {
+    /// Waits for it, for ever where it does not come to that.
+    pub(crate) async fn happened(self) -> Error {
+        self.happened.cancelled().await;
+        let failure = self
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        match failure {
+            Some(error) => error,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// Keeps a channel open; when the last clone goes, the channel is closed.
@@ -63,6 +87,10 @@ pub(crate) fn serve_steered(
     let (status_sender, status) = oneshot::channel();
     let abandoned = CancellationToken::new();
     let failure = Arc::new(Mutex::new(None));
+    let stall = Stall {
+        happened: CancellationToken::new(),
+        failure: Arc::clone(&failure),
+    };
     let (read, write) = channel.split();
     let server = Server {
         connection: connection.clone(),
@@ -71,6 +99,7 @@ pub(crate) fn serve_steered(
         errors,
         failure: Arc::clone(&failure),
         abandoned: abandoned.clone(),
+        stalled: stall.happened.clone(),
     };
     // The join handle is not needed: the scope of the connection owns the task.
     drop(
@@ -84,6 +113,7 @@ pub(crate) fn serve_steered(
         errors: errors_reader,
         status,
         lease: Lease(Arc::new(abandoned.drop_guard())),
+        stall,
     }
 }
 
@@ -94,6 +124,7 @@ struct Server {
     errors: Backlog,
     failure: Arc<Mutex<Option<Error>>>,
     abandoned: CancellationToken,
+    stalled: CancellationToken,
 }
 
 /// How the receiving side of a channel ended.
@@ -139,6 +170,7 @@ impl Server {
                 }
             }
         };
+        let is_stalled = matches!(ended, Ended::Overflow);
         let end = match ended {
             Ended::Closed => Ok(()),
             Ended::Refused => Err(self.error(
@@ -156,6 +188,9 @@ impl Server {
             Ended::Lost => Err(self.connection.loss().await),
         };
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = end.as_ref().err().cloned();
+        if is_stalled {
+            self.stalled.cancel();
+        }
         self.output.finish(end.clone());
         self.errors.finish(end.clone());
         let outcome = match (status, end) {
@@ -285,6 +320,20 @@ impl AsyncWrite for ChannelWriter {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.pipe).poll_write(cx, buf);
         self.explain(result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        // The head of an HTTP/2 frame and its payload: written one by one they would be two packets.
+        let result = Pin::new(&mut self.pipe).poll_write_vectored(cx, bytes);
+        self.explain(result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.pipe.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,7 +1,7 @@
 //! A forwarded connection as `AsyncRead` + `AsyncWrite`.
 
 use std::{
-    io,
+    io::{self, IoSlice},
     pin::Pin,
     task::{Context, Poll},
 };
@@ -9,8 +9,9 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::{
+    Error,
     backlog::BacklogReader,
-    channel::{ChannelWriter, Ends, Lease},
+    channel::{ChannelWriter, Ends, Lease, Stall},
 };
 
 /// A byte stream through the SSH connection.
@@ -21,6 +22,7 @@ use crate::{
 pub struct Stream {
     input: ChannelWriter,
     output: BacklogReader,
+    stall: Stall,
     _lease: Lease,
 }
 
@@ -29,8 +31,15 @@ impl Stream {
         Self {
             input: ends.input,
             output: ends.output,
+            stall: ends.stall,
             _lease: ends.lease,
         }
+    }
+
+    /// Waits until the channel was given up since its reader stood still. A reader that is held up by where the bytes go
+    /// would learn of it only when it reads again.
+    pub fn stalled(&self) -> impl Future<Output = Error> + Send + 'static + use<> {
+        self.stall.clone().happened()
     }
 }
 
@@ -47,6 +56,18 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.input).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.input).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.input.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
