@@ -4,7 +4,8 @@
 //! that one ended. Leaving a route cuts its streams, so that nothing goes on talking to a daemon of before.
 
 use std::{
-    fmt, io,
+    fmt,
+    io::{self, IoSlice},
     pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
@@ -415,6 +416,18 @@ impl AsyncRead for Switched {
 impl AsyncWrite for Switched {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.inner(cx)?.poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.inner(cx)?.poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.is_write_vectored())
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
