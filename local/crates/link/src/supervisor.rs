@@ -219,6 +219,10 @@ impl Supervisor {
             .as_ref()
             .err()
             .is_some_and(|error| matches!(error.kind(), ErrorKind::OtherMachine(_)));
+        if outcome.result.is_ok() {
+            // Before the connection, which rules that wait take at once.
+            self.published.agent_runs(true);
+        }
         // Nothing may be forwarded to another machine, not even until it is hung up on.
         self.published
             .connection(self.connection.clone().filter(|_| !is_wrong));
@@ -231,7 +235,6 @@ impl Supervisor {
                 self.pulse.next_ping = now + self.dialer.options.timings.ping_interval;
                 self.jobs.closed = Some(Box::pin(connection.closed()));
                 self.lost = None;
-                self.published.agent_runs(true);
                 self.published.ready.send_replace(Some(attached.ready));
                 self.step(Input::Attached { rtt: attached.rtt });
             }
