@@ -11,6 +11,7 @@ mod doctor;
 mod faults;
 mod files;
 mod forwards;
+mod held;
 mod homes;
 mod hosts;
 mod local_rig;
