@@ -13,7 +13,7 @@ use crate::{
     forwards::{self, Opener},
     host::{HostPlan, HostRef},
     invocation::Invocation,
-    progress,
+    key_agent, progress,
     report::{self, Failure},
 };
 
@@ -198,6 +198,9 @@ impl Connected {
             tracing::warn!(%error, "`reasonix remote forward` will not reach this process");
         }
         opener.open_all(self.configured(), asked).await;
+        if let Some(plan) = self.plan.as_ref().filter(|plan| plan.forwards_agent()) {
+            key_agent::lend(plan, invocation, link, prompter, &self.scope).await;
+        }
         // Ends with the scope.
         let token = self.scope.token().clone();
         drop(self.scope.spawn(async move {

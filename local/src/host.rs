@@ -174,6 +174,12 @@ impl HostPlan {
         })
     }
 
+    /// Says whether tools there may use the SSH agent here.
+    pub(crate) fn forwards_agent(&self) -> bool {
+        let login = self.configured.as_ref().map(|host| &host.login);
+        login.is_some_and(|login| login.forward_agent)
+    }
+
     /// Gives what SSH is asked for.
     pub(crate) fn target(&self) -> &Target {
         &self.target

@@ -13,6 +13,7 @@ mod forwards;
 mod headless;
 mod host;
 mod invocation;
+mod key_agent;
 mod logging;
 mod progress;
 mod report;

@@ -9,7 +9,7 @@ use std::{
 
 use broker::Desk;
 use controller::{Manager, ManagerOptions};
-use protocol::{InstanceId, Preset};
+use protocol::{Hello, InstanceId, Preset};
 use sandbox::{Backend, Environment, Guard, GuardProgram, Locales, LoginShell, Shell};
 use settings::{Flag, Sources};
 use stdx::{AbsPath, task::Scope};
@@ -100,11 +100,16 @@ impl Agent {
         let sessions = options.home.resolve("sessions");
         make_private(&options.home)?;
         make_private(&sessions)?;
-        let hello = identity::hello(InstanceId::fresh(), &options.socket);
+        let key_agent = key_agent_socket(&options);
+        let hello = Hello {
+            key_agent_socket: key_agent.as_ref().map(ToString::to_string),
+            ..identity::hello(InstanceId::fresh(), &options.socket)
+        };
         let login = login_environment(&options).await;
         let shell = shell(&options, login.clone());
         let host = Host {
             secrets: secret_places(&options),
+            key_agent,
             environment: tool_environment(&options, login).await,
             backend: Backend::probe(search_path(&options.environment)).await,
             shell: Shell::find(search_path(&options.environment)),
@@ -269,6 +274,19 @@ fn secret_places(options: &AgentOptions) -> Vec<AbsPath> {
         .into_iter()
         .chain(run_dirs)
         .collect()
+}
+
+/// Makes the place where a client puts the socket of an SSH agent; `None` for an agent that does not stay, and where
+/// the place cannot be made.
+fn key_agent_socket(options: &AgentOptions) -> Option<AbsPath> {
+    let keys = RunDir::of_socket(&options.socket)?.keys();
+    match keys.prepare() {
+        Ok(()) => AbsPath::new(keys.socket()).ok(),
+        Err(error) => {
+            tracing::warn!(%error, "no SSH agent can be lent to tools");
+            None
+        }
+    }
 }
 
 fn runtime_dir(options: &AgentOptions) -> Option<&Path> {

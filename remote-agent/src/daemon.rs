@@ -82,6 +82,7 @@ pub async fn serve(
     }
     agent.close().await;
     scope.close(GRACE).await;
+    run_dir.keys().remove();
     drop(lock);
     Ok(())
 }

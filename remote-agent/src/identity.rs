@@ -40,6 +40,7 @@ pub fn hello(instance: InstanceId, socket: &str) -> Hello {
         },
         capabilities: CAPABILITIES.iter().map(|&name| name.to_owned()).collect(),
         draining: false,
+        key_agent_socket: None,
     }
 }
 

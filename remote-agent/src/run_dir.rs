@@ -93,42 +93,37 @@ impl RunDir {
         (0..PLACES).map(|place| (place, self.place(place)))
     }
 
+    /// Names the run directory of the daemon that listens on `socket`; `None` if that is empty.
+    pub(crate) fn of_socket(socket: &str) -> Option<Self> {
+        let path = Path::new(socket).parent().filter(|path| path.is_absolute())?;
+        Some(Self {
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Names the folder of the socket through which a client lends tools its SSH agent. It is beside the first place's
+    /// directory, which is hidden from tools.
+    pub(crate) fn keys(&self) -> KeysDir {
+        let first = self.first();
+        let mut path = first.as_ref().unwrap_or(self).path.clone().into_os_string();
+        path.push("-keys");
+        if let (Some(_), Some(place)) = (first, self.path.file_name()) {
+            path.push("-");
+            path.push(place);
+        }
+        KeysDir(path.into())
+    }
+
     /// Makes the directory if it is missing, and checks that it is ours alone.
     ///
     /// # Errors
     /// [`RunDirError`] when it cannot be made, belongs to somebody else, is a link, or its socket path is too long.
     pub fn prepare(&self) -> Result<(), RunDirError> {
-        let io = |source| RunDirError::Io {
-            path: self.path.clone(),
-            source,
-        };
-        let not_ours = |why: &str| RunDirError::NotOurs {
-            path: self.path.clone(),
-            why: why.to_owned(),
-        };
         if let Some(first) = self.first() {
             first.prepare()?;
         }
-        match fs::DirBuilder::new().mode(0o700).create(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
-            _ => {}
-        }
-        let found = fs::symlink_metadata(&self.path).map_err(io)?;
-        if !found.is_dir() {
-            return Err(not_ours("it is not a directory"));
-        }
-        if found.uid() != rustix::process::getuid().as_raw() {
-            return Err(not_ours("another user owns it"));
-        }
-        if found.permissions().mode() & 0o077 != 0 {
-            fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700)).map_err(io)?;
-        }
-        let socket = self.socket();
-        if socket.as_os_str().len() >= SOCKET_PATH {
-            Err(RunDirError::TooLong(socket))
-        } else {
-            Ok(())
-        }
+        make_ours(&self.path)?;
+        is_short(self.socket())
     }
 
     /// Gives the directory of the first place, if this is another one's.
@@ -166,6 +161,64 @@ impl RunDir {
     }
 }
 
+/// The folder of the socket through which a client lends tools its SSH agent.
+#[derive(Debug)]
+pub(crate) struct KeysDir(PathBuf);
+
+impl KeysDir {
+    /// Gives the socket's path.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.0.join("agent.sock")
+    }
+
+    /// Makes the folder if it is missing, and checks that it is ours alone.
+    pub(crate) fn prepare(&self) -> Result<(), RunDirError> {
+        is_short(self.socket())?;
+        make_ours(&self.0)
+    }
+
+    /// Removes the folder, with a socket that a client left.
+    pub(crate) fn remove(&self) {
+        // Most often there is none, and whatever else stays does no harm.
+        drop(fs::remove_file(self.socket()));
+        drop(fs::remove_dir(&self.0));
+    }
+}
+
+fn make_ours(path: &Path) -> Result<(), RunDirError> {
+    let io = |source| RunDirError::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    let not_ours = |why: &str| RunDirError::NotOurs {
+        path: path.to_path_buf(),
+        why: why.to_owned(),
+    };
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(path).map_err(io)?;
+    if !found.is_dir() {
+        return Err(not_ours("it is not a directory"));
+    }
+    if found.uid() != rustix::process::getuid().as_raw() {
+        return Err(not_ours("another user owns it"));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io)?;
+    }
+    Ok(())
+}
+
+fn is_short(socket: PathBuf) -> Result<(), RunDirError> {
+    if socket.as_os_str().len() >= SOCKET_PATH {
+        Err(RunDirError::TooLong(socket))
+    } else {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +231,18 @@ mod tests {
         );
         assert_ne!(a, b);
         assert!(a.socket().as_os_str().len() < SOCKET_PATH);
+    }
+
+    #[test]
+    fn the_place_for_keys_is_outside_what_is_hidden() {
+        let first = RunDir::locate(Path::new("/a"), None, false);
+        let sockets = [0, 1, 2].map(|place| first.place(place).keys().socket());
+        for (at, socket) in sockets.iter().enumerate() {
+            assert!(!socket.starts_with(first.path()) && !sockets[..at].contains(socket));
+        }
+        let text = first.place(1).socket().display().to_string();
+        assert_eq!(RunDir::of_socket(&text), Some(first.place(1)));
+        assert_eq!(RunDir::of_socket(""), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One supervised SSH connection and the channels on it.
 
+mod agent_forwarding;
 mod announced;
 mod remote_forward;
 

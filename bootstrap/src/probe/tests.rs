@@ -25,6 +25,7 @@ pub(crate) fn hello() -> Hello {
         },
         capabilities: Vec::new(),
         draining: false,
+        key_agent_socket: None,
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn hello() -> Hello {
         },
         capabilities: Vec::new(),
         draining: false,
+        key_agent_socket: None,
     }
 }
 

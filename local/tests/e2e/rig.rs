@@ -308,6 +308,10 @@ pub(crate) fn end_daemons(folder: &Path) {
         if let Some(folder) = socket.as_deref().and_then(Path::parent) {
             drop(fs::remove_dir_all(folder));
         }
+        let lent = identity["key_agent_socket"].as_str().map(PathBuf::from);
+        if let Some(folder) = lent.as_deref().and_then(Path::parent) {
+            drop(fs::remove_dir_all(folder));
+        }
     }
 }
 

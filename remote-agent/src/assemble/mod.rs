@@ -42,6 +42,8 @@ pub(crate) struct Host {
     pub(crate) temp: AbsPath,
     /// What no tool may read.
     pub(crate) secrets: Vec<AbsPath>,
+    /// Where a client puts the socket of the SSH agent that it lends to tools.
+    pub(crate) key_agent: Option<AbsPath>,
     /// Where requests to models wait for who has the key.
     pub(crate) desk: Desk,
     /// What ends commands when this process is killed.

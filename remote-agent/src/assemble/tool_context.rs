@@ -66,6 +66,7 @@ pub(super) fn build(
             environment: host.environment.clone(),
             state: Arc::new(ShellState::new(host.temp.clone())),
             time_limit: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            key_agent: host.key_agent.clone(),
         },
         response: None,
         live: None,

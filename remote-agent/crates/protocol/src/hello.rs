@@ -76,4 +76,12 @@ pub struct Hello {
     /// Whether it takes new sessions.
     #[serde(default)]
     pub draining: bool,
+    /// Where a client listens ([`crate::ListenAt::Unix`]) to lend the agent's tools its SSH agent; missing where tools
+    /// cannot be lent one.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::maybe_text::<{limits::PATH}, _>"
+    )]
+    pub key_agent_socket: Option<String>,
 }

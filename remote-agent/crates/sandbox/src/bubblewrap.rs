@@ -53,14 +53,21 @@ pub(crate) fn base_arguments() -> Vec<OsString> {
     line.0
 }
 
+/// Folders that a command has beside what its policy names.
+#[derive(Debug)]
+pub(crate) struct OwnDirs<'a> {
+    /// What is its `/tmp`.
+    pub(crate) tmp: &'a Path,
+    /// What it may write.
+    pub(crate) writable: &'a [AbsPath],
+    /// What it sees.
+    pub(crate) shown: &'a [AbsPath],
+}
+
 /// Gives the arguments, up to and including `--`, that enforce `policy`.
 ///
 /// Paths are resolved now: a folder swapped for a link later is not followed. Missing write roots are left out.
-pub(crate) fn arguments(
-    policy: &Policy,
-    private_tmp: &Path,
-    private_dirs: &[AbsPath],
-) -> io::Result<Vec<OsString>> {
+pub(crate) fn arguments(policy: &Policy, own: &OwnDirs<'_>) -> io::Result<Vec<OsString>> {
     let workspace = policy.workspace.canonicalize()?;
     let mut line = Line(base_arguments());
     if policy.network == Network::Denied {
@@ -69,10 +76,12 @@ pub(crate) fn arguments(
     for device in computing_devices() {
         line.mount("--dev-bind-try", &device, &device);
     }
-    line.mount("--bind", private_tmp, INSIDE_TMP);
+    line.mount("--bind", own.tmp, INSIDE_TMP);
 
-    let mut visible: Vec<PathBuf> = private_dirs
+    let mut visible: Vec<PathBuf> = own
+        .writable
         .iter()
+        .chain(own.shown)
         .filter_map(|dir| dir.canonicalize().ok())
         .collect();
     let roots = match policy.mode {
@@ -92,8 +101,12 @@ pub(crate) fn arguments(
             line.repository(&repository);
         }
     }
-    for dir in private_dirs {
+    for dir in own.writable {
         line.mount("--bind", dir.as_path(), dir.as_path());
+    }
+    for dir in own.shown {
+        // It may have gone since.
+        line.mount("--ro-bind-try", dir.as_path(), dir.as_path());
     }
     for path in &layers.hidden {
         line.hide(path);

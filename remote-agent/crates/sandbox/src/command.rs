@@ -70,6 +70,9 @@ pub struct Command {
     pub environment: Environment,
     /// Folders the script may write whatever the mode.
     pub private_dirs: Vec<AbsPath>,
+    /// Folders the script sees wherever they are, read-only. A read-only folder does not stop it from connecting to a
+    /// socket in it.
+    pub shown_dirs: Vec<AbsPath>,
 }
 
 impl Command {
@@ -81,6 +84,7 @@ impl Command {
             arguments: Vec::new(),
             environment,
             private_dirs: Vec::new(),
+            shown_dirs: Vec::new(),
         }
     }
 }

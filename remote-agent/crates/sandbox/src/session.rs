@@ -14,7 +14,11 @@ use tokio::net::unix::pipe;
 
 use crate::{
     Backend, BackgroundGroup, Command, Environment, Guard, Mode, Outcome, Policy, RunOptions, SandboxError,
-    Shell, bubblewrap, jobs::Jobs, kill::Group, supervise,
+    Shell,
+    bubblewrap::{self, OwnDirs},
+    jobs::Jobs,
+    kill::Group,
+    supervise,
 };
 
 /// How long the groups left behind have to end at the session's end.
@@ -221,7 +225,12 @@ fn plan(
             folder: workspace.to_owned(),
         });
     };
-    let mut arguments = bubblewrap::arguments(policy, private_tmp, &command.private_dirs).map_err(missing)?;
+    let own = OwnDirs {
+        tmp: private_tmp,
+        writable: &command.private_dirs,
+        shown: &command.shown_dirs,
+    };
+    let mut arguments = bubblewrap::arguments(policy, &own).map_err(missing)?;
     arguments.push(shell.into());
     arguments.extend(script);
     let inside = OsStr::new(bubblewrap::INSIDE_TMP);

@@ -64,6 +64,8 @@ pub struct ShellContext {
     pub state: Arc<ShellState>,
     /// The longest a command may take; `None` is no limit.
     pub time_limit: Option<Duration>,
+    /// Where the socket of an SSH agent is while somebody lends one (`SSH_AUTH_SOCK`).
+    pub key_agent: Option<AbsPath>,
 }
 
 /// A place for copies of files, so that changes can be taken back.

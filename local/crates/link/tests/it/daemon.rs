@@ -143,6 +143,7 @@ fn hello(socket: &Path) -> Hello {
         },
         capabilities: Vec::new(),
         draining: false,
+        key_agent_socket: None,
     }
 }
 

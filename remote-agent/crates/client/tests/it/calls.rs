@@ -34,6 +34,7 @@ pub(crate) fn hello(min: u32, max: u32) -> Hello {
         },
         capabilities: vec![],
         draining: false,
+        key_agent_socket: None,
     }
 }
 

@@ -62,6 +62,7 @@ impl Assembler for Parts {
                     environment: Environment::new(path, &Locales::from_names(["C.UTF-8"])),
                     state: Arc::new(ShellState::new(self.temp.clone())),
                     time_limit: Some(Duration::from_secs(30)),
+                    key_agent: None,
                 },
                 response: None,
                 live: None,
@@ -181,6 +182,7 @@ fn hello() -> Hello {
         },
         capabilities: Vec::new(),
         draining: false,
+        key_agent_socket: None,
     }
 }
 

@@ -421,6 +421,14 @@ fn queries() -> Vec<(&'static str, &'static str, Value)> {
     };
     vec![
         ("hello", "hello", json(hello())),
+        (
+            "hello",
+            "with_key_agent_socket",
+            json(Hello {
+                key_agent_socket: Some("/tmp/reasonix-1000-0a0b0c0d-keys/agent.sock".into()),
+                ..hello()
+            }),
+        ),
         ("open_session", "new", json(open)),
         ("open_session", "resume", json(resume)),
         ("session_list", "one", json(sessions)),
@@ -480,6 +488,7 @@ fn hello() -> Hello {
         },
         capabilities: vec!["events".into()],
         draining: false,
+        key_agent_socket: None,
     }
 }
 

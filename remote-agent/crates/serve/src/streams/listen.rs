@@ -230,15 +230,25 @@ impl Bound {
                 accepted = other.accept() => accepted.map(tcp_peer),
             },
             Sockets::Unix(listener, _) => {
-                let (stream, _) = listener.accept().await?;
-                let peer = match stream.peer_cred() {
-                    Ok(peer) => format!("user {}", peer.uid()),
-                    Err(_) => "unknown".to_owned(),
-                };
-                Ok((Socket::Unix(stream), peer))
+                loop {
+                    let (stream, _) = listener.accept().await?;
+                    match stream.peer_cred() {
+                        Ok(peer) if is_welcome(peer.uid()) => {
+                            return Ok((Socket::Unix(stream), format!("user {}", peer.uid())));
+                        }
+                        // Closed at once. The mode of the socket keeps them out, but it is set after it was made.
+                        Ok(peer) => tracing::warn!(uid = peer.uid(), "another user's connection is refused"),
+                        Err(error) => tracing::warn!(%error, "a connection of nobody knows whom is refused"),
+                    }
+                }
             }
         }
     }
+}
+
+/// Says whether a user may connect to a socket of this one: itself, and the administrator, whom nothing keeps out.
+fn is_welcome(uid: u32) -> bool {
+    uid == 0 || uid == rustix::process::getuid().as_raw()
 }
 
 fn tcp_peer((stream, peer): (tokio::net::TcpStream, SocketAddr)) -> (Socket, String) {
@@ -327,5 +337,5 @@ fn refused(place: &str, why: &io::Error) -> Failure {
     } else {
         ErrorCode::Unreachable
     };
-    Failure::new(code, format!("could not listen on {place} of this host: {why}"))
+    Failure::new(code, format!("could not listen on {place} on the host: {why}"))
 }

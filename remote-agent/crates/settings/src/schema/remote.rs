@@ -101,7 +101,7 @@ table! {
         proxy_command: Option<String> = None, Kind::Text;
         /// Whether what is not set here comes from ssh_config.
         use_ssh_config: bool = true, Kind::Bool;
-        /// Whether programs there may use the SSH agent here.
+        /// Whether tools there may use the SSH agent here while a front end is connected; root there can, then, too.
         forward_agent: bool = false, Kind::Bool;
     }
     later &[];

@@ -1,11 +1,12 @@
 //! `bash`: a command in a shell that remembers its folder and variables.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use conversation::{CallOutcome, Effect, ToolSpec};
-use sandbox::{Background, Command, End, LiveOutput, Mode, Outcome, RunOptions, SandboxError};
+use sandbox::{Background, Command, End, Environment, LiveOutput, Mode, Outcome, RunOptions, SandboxError};
 use serde::Deserialize;
 use serde_json::Value;
+use stdx::AbsPath;
 
 use super::{arguments, text_of};
 use crate::{
@@ -16,6 +17,9 @@ use crate::{
 
 /// The longest output in a result, in bytes.
 const MAX_OUTPUT: usize = 16_000;
+
+/// Names the socket of an SSH agent (ssh-agent(1)).
+const KEY_AGENT: &str = "SSH_AUTH_SOCK";
 
 /// Ends every result after which the shell has forgotten its folder and variables.
 const RESET: &str = "The shell was reset: the next call starts fresh in the workspace.";
@@ -120,10 +124,29 @@ fn command(text: &str, slot: &Slot, cx: &ToolContext) -> Command {
     let directory = snapshot.as_ref().map(|snapshot| snapshot.directory.as_path());
     let script = shell_state::script(text, directory, &slot.file);
     let environment = snapshot.map_or_else(|| cx.shell.environment.clone(), |snapshot| snapshot.environment);
+    let key_agent = cx.shell.key_agent.as_ref();
+    let lent = key_agent.filter(|socket| socket.as_path().exists());
+    let environment = with_key_agent(environment, key_agent.map(AbsPath::as_path), lent.is_some());
     let mut command = Command::new(script, environment);
     command.arguments = vec!["bash".into()];
     command.private_dirs = vec![slot.folder.clone()];
+    let folder = lent.and_then(|socket| AbsPath::new(socket.as_path().parent()?).ok());
+    command.shown_dirs = folder.into_iter().collect();
     command
+}
+
+/// Tells the command of the SSH agent that is lent to it, and of no other: shells pass on what an earlier one was told.
+/// An agent that a command has started itself stays.
+fn with_key_agent(environment: Environment, socket: Option<&Path>, is_lent: bool) -> Environment {
+    let Some(socket) = socket else {
+        return environment;
+    };
+    let known = environment.value(KEY_AGENT);
+    match (is_lent, known) {
+        (true, None) => environment.with(KEY_AGENT, socket),
+        (false, Some(known)) if known == socket.as_os_str() => environment.without(KEY_AGENT),
+        _ => environment,
+    }
 }
 
 fn time_limit(wanted_ms: Option<u64>, limit: Option<Duration>) -> Option<Duration> {

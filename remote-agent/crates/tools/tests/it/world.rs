@@ -59,6 +59,7 @@ impl World {
             environment: Environment::new(base, &Locales::default()),
             state: Arc::new(ShellState::new(root.resolve("tmp"))),
             time_limit: Some(DEADLINE),
+            key_agent: None,
         };
         let cx = ToolContext {
             files: FileAccess {
