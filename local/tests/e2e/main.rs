@@ -14,6 +14,7 @@ mod forwards;
 mod held;
 mod homes;
 mod hosts;
+mod key_agent;
 mod local_rig;
 mod local_run;
 mod login;
