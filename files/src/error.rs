@@ -121,6 +121,9 @@ impl Error {
         match &self.0.cause {
             Cause::Sftp(error) => error.hint(),
             Cause::Io(error) => match error.kind() {
+                io::ErrorKind::NotFound => {
+                    Some("check the spelling; the folder of a new file must be there already")
+                }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("free some space on this machine")
                 }
@@ -139,7 +142,7 @@ impl Error {
             Cause::Changed => Some("try again when nothing writes to the file"),
             Cause::UnsafeName => Some("do not trust what this host sends"),
             Cause::WrongKind(_) => Some("copy folders with their content by `--recursive`"),
-            Cause::Pattern(_) => None,
+            Cause::Pattern(_) => Some("put a `\\` before a character that is meant as it is"),
         }
     }
 }

@@ -58,6 +58,25 @@ impl Refusal {
         }
     }
 
+    /// Gives the advice, or what can be done about any refusal of the kind.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        let of_kind = match self.kind {
+            RefusalKind::Forbidden => "ask the administrator of the host, or leave the rule out",
+            RefusalKind::Unreachable => {
+                "see whether something listens there, and the rule names the right place"
+            }
+            RefusalKind::InUse => {
+                "end what listens there, or choose another port or path; port 0 is any free one"
+            }
+            RefusalKind::Lost => "try again when the host is connected",
+            RefusalKind::Other => {
+                "`reasonix remote doctor` looks at the host; another `via` goes another way"
+            }
+        };
+        self.hint.clone().unwrap_or_else(|| of_kind.to_owned())
+    }
+
     /// Adds advice for a person.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -127,8 +127,8 @@ impl Forwards {
         };
         let first = remote.try_now().await.map_err(|refusal| Error::Refused {
             rule: spec.to_string(),
+            hint: Some(refusal.advice()),
             why: refusal.message,
-            hint: refusal.hint,
         })?;
         let bound = first.as_ref().map_or_else(|| spec.bind.clone(), Listening::bound);
         let (reporter, scope) = self.register(spec, bound.clone());

@@ -191,12 +191,7 @@ impl Failure {
             Self::GaveUp(waited) => {
                 format!("the host was not connected within {} s", waited.as_secs_f32())
             }
-            Self::Refused(Refusal {
-                message,
-                hint: Some(hint),
-                ..
-            }) => format!("{message} ({hint})"),
-            Self::Refused(Refusal { message, .. }) => message.clone(),
+            Self::Refused(refusal) => format!("{} ({})", refusal.message, refusal.advice()),
         }
     }
 }

@@ -158,7 +158,7 @@ impl Opener {
     /// Opens a rule. Nobody is asked: what could help is offered with the refusal.
     pub(crate) async fn open(&self, spec: Spec, agreed: bool) -> Result<Opened, Refused> {
         if let Some(id) = self.link.forwards().find(&spec) {
-            let hint = format!("`reasonix remote forward rm {} {id}` ends it", self.link.host());
+            let hint = format!("`reasonix remote forward rm {} '{id}'` ends it", self.link.host());
             return Err(
                 Refused::new(format!("forward rule {spec}: it is open already, as {id}")).hint(Some(hint)),
             );

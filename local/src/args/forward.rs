@@ -2,6 +2,21 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+/// What is shown below the help of each command of `reasonix remote forward`.
+macro_rules! below {
+    ($examples:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\n\n",
+            "\
+Exit codes:
+  0  done                                  2  usage or configuration
+  1  a rule could not be carried out, or nobody is connected"
+        )
+    };
+}
+
 /// Forwards that are open while connected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct ForwardArgs {
@@ -87,7 +102,9 @@ pub(crate) enum ForwardCommand {
 ///
 /// It takes effect at once, without a reconnect. With several connections to the host the oldest one gets them.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = super::EXIT_CODES)]
+#[command(after_help = below!(
+    "  reasonix remote forward add box 3000                   # port 3000 of the host, at 3000 here\n  reasonix remote forward add box 8080:localhost:3000    # the same at 8080 here\n  reasonix remote forward add box R:9000:localhost:3000  # port 3000 here, at 9000 on the host\n  reasonix remote forward add box D:1080 --save          # a SOCKS5 proxy, kept in config.toml"
+))]
 pub(crate) struct ForwardAddArgs {
     /// The host.
     pub(crate) host: String,
@@ -110,11 +127,13 @@ pub(crate) struct ForwardAddArgs {
 
 /// End forwards.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = super::EXIT_CODES)]
+#[command(after_help = below!(
+    "  reasonix remote forward rm box '#2'                    # in quotes: the shell takes # for a comment\n  reasonix remote forward rm box D:1080 --save"
+))]
 pub(crate) struct ForwardRmArgs {
     /// The host.
     pub(crate) host: String,
-    /// A rule as typed or as `ls` prints it, or its number there, such as #2.
+    /// A rule as typed or as `ls` prints it, or its number there, such as '#2'.
     #[arg(value_name = "RULE|#N", required = true)]
     pub(crate) rules: Vec<String>,
     /// Take them out of config.toml too.
@@ -127,7 +146,7 @@ pub(crate) struct ForwardRmArgs {
 
 /// List forwards.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = super::EXIT_CODES)]
+#[command(after_help = below!("  reasonix remote forward ls\n  reasonix remote forward ls box --json"))]
 pub(crate) struct ForwardLsArgs {
     /// The host; all that this user is connected to when absent.
     pub(crate) host: Option<String>,

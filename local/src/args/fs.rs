@@ -4,11 +4,25 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
-/// What the commands have in common, shown below their help.
-const PLACES: &str = "\
+/// What is shown below the help of each command: its examples, and what all of them have in common.
+macro_rules! below {
+    ($examples:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\n\n",
+            "\
 HOST is a configured name, an ssh_config alias or user@host:port. PATH begins in the home unless it
-begins with / or ~; *, ?, [...] and ** are matched on the host, so put them in quotes. Digits right
-after the host are a port: write box:./2024 for a file of that name.";
+begins with / or ~. *, ?, [...] and ** are matched against the names on the host, so put them in
+quotes. Digits right after the host are a port: write box:./2024 for a file of that name.
+
+Exit codes:
+  0  done                                  3  the host could not be reached, or was lost
+  1  a file could not be read or written   4  authentication or host key
+  2  usage or configuration              130  interrupted"
+        )
+    };
+}
 
 /// Files of a host.
 #[derive(Debug, Subcommand)]
@@ -39,7 +53,9 @@ impl FsCommand {
 
 /// List files of a host.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = PLACES)]
+#[command(after_help = below!(
+    "  reasonix remote fs ls -l box:project\n  reasonix remote fs ls 'box:logs/*.log'"
+))]
 pub(crate) struct FsLsArgs {
     /// What to list; the home where no path is given.
     #[arg(required = true, value_name = "HOST[:PATH]")]
@@ -67,7 +83,9 @@ pub(crate) struct FsFormat {
 
 /// Print files of a host.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = PLACES)]
+#[command(after_help = below!(
+    "  reasonix remote fs cat box:project/notes.txt | less"
+))]
 pub(crate) struct FsCatArgs {
     /// The files, printed one after the other.
     #[arg(required = true, value_name = "HOST:PATH")]
@@ -79,7 +97,9 @@ pub(crate) struct FsCatArgs {
 /// A file is replaced when the new one is whole, never before. What an interrupted run left of a large file is gone on
 /// with by the same command. Permissions and times are kept.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = PLACES)]
+#[command(after_help = below!(
+    "  reasonix remote fs get box:project/report.pdf\n  reasonix remote fs get -r box:results 'box:logs/*.log' here/"
+))]
 pub(crate) struct FsGetArgs {
     /// What to copy, and last where to: a folder to put it in, or a new name. The current folder when nothing is given.
     #[arg(required = true, value_name = "HOST:PATH... [LOCAL]")]
@@ -93,10 +113,12 @@ pub(crate) struct FsGetArgs {
 /// A file is replaced when the new one is whole, never before; it keeps its permissions, and a link stays a link. What
 /// an interrupted run left of a large file is gone on with by the same command.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = PLACES)]
+#[command(after_help = below!(
+    "  reasonix remote fs put notes.txt box:project/\n  reasonix remote fs put -r data box:"
+))]
 pub(crate) struct FsPutArgs {
     /// What to copy, and last where to: a folder to put it in, or a new name.
-    #[arg(required = true, num_args = 2.., value_name = "LOCAL... HOST:PATH")]
+    #[arg(required = true, num_args = 2.., value_names = ["LOCAL", "HOST:PATH"])]
     pub(crate) places: Vec<OsString>,
     #[command(flatten)]
     pub(crate) copy: FsCopyFlags,
@@ -119,7 +141,9 @@ pub(crate) struct FsCopyFlags {
 /// only where the host's file is still what was opened; else the text is kept here and its place named. A file that
 /// does not exist is made.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = PLACES)]
+#[command(after_help = below!(
+    "  reasonix remote fs edit box:project/.env\n  EDITOR=nano reasonix remote fs edit box:/etc/motd"
+))]
 pub(crate) struct FsEditArgs {
     /// The file.
     #[arg(value_name = "HOST:PATH")]

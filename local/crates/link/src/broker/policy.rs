@@ -109,7 +109,7 @@ impl Policy {
                     "the host wants to ask provider {provider} at {url}; this machine has no provider of that name"
                 ),
                 format!(
-                    "where the host may be served so, add the same [[providers]] entry `{provider}` to config.toml of this machine"
+                    "name another `default_model` in config.toml of the host; or, where the host may be served so, add the same [[providers]] entry `{provider}` to config.toml of this machine (of a built-in provider its key is enough: `reasonix key NAME`)"
                 ),
             ));
         };

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use super::{
-    found,
+    found, of_one,
     place::{Place, one_host},
     way::Reached,
 };
@@ -37,7 +37,7 @@ async fn all(reached: &Reached, places: &[Place]) -> Result<Exit, Failure> {
         for path in found(reached, &place.path).await? {
             match one(reached, &path).await {
                 Ok(()) => {}
-                Err(Stop::Failed(error)) => return Err(reached.failure(&error)),
+                Err(Stop::Failed(error)) => return Err(of_one(reached, &error)),
                 // `… | head` has seen enough.
                 Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                     return Ok(Exit::Success);

@@ -8,7 +8,7 @@ use files::{Cancel, Cause, Error, Expected, Get, Mode, Put, State, Transfer};
 use sftp::name::split;
 
 use self::draft::Draft;
-use super::{editor, open, place::Place, show, show::Bar, way::Reached};
+use super::{editor, of_one, open, place::Place, show, show::Bar, way::Reached};
 use crate::{
     args::FsEditArgs,
     exit::Exit,
@@ -75,7 +75,7 @@ struct Edit<'a> {
 
 /// Brings the file here, for this user alone.
 async fn fetch(invocation: &Invocation, reached: &Reached, place: &Place) -> Result<Fetched, Failure> {
-    let failed = |error: Error| reached.failure(&error);
+    let failed = |error: Error| of_one(reached, &error);
     let path = reached.files.resolve(&place.path).await.map_err(failed)?;
     invocation.make_home()?;
     let draft = Draft::create(&invocation.home, split(&path).1).await?;

@@ -73,9 +73,25 @@ async fn found(reached: &Reached, path: &[u8]) -> Result<Vec<Vec<u8>>, Failure> 
     let matched = files.glob(path).await.map_err(|error| reached.failure(&error))?;
     if matched.is_empty() {
         let message = format!("{}: nothing matches {}", reached.name, shown(path));
-        return Err(Failure::new(Exit::Failed, message).on(&reached.name));
+        let hint = format!(
+            "`reasonix remote fs ls -a {}:` shows what is in the home, where a path begins; a name with a dot in front needs one in the pattern",
+            reached.name
+        );
+        return Err(Failure::new(Exit::Failed, message).hint(hint).on(&reached.name));
     }
     Ok(matched)
+}
+
+/// States what failed where a single file is meant, for which `--recursive` is no way out.
+fn of_one(reached: &Reached, error: &files::Error) -> Failure {
+    let failure = reached.failure(error);
+    if !matches!(error.cause(), files::Cause::WrongKind(_)) {
+        return failure;
+    }
+    let host = &reached.name;
+    failure.hint(format!(
+        "name a file: `reasonix remote fs ls {host}:FOLDER` lists what is in a folder, `get -r` copies it"
+    ))
 }
 
 fn is_pattern(path: &[u8]) -> bool {

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use client::body::BodyWriter;
-use protocol::{ErrorCode, ListenAt, ListenLine, limits};
+use protocol::{ErrorBody, ErrorCode, ListenAt, ListenLine, limits};
 use stdx::task::Scope;
 use tokio::net::{TcpListener, UnixListener};
 
@@ -25,6 +25,8 @@ const WAITING: usize = 128;
 const SWEEP: Duration = Duration::from_secs(5);
 /// Listeners of one agent.
 const LISTENERS: usize = 256;
+/// So many ports after a taken one are looked at for a free one.
+const NEXT_PORTS: u16 = 50;
 
 /// The listeners of one agent.
 #[derive(Debug, Default)]
@@ -288,7 +290,15 @@ async fn tcp(host: &str, port: u16) -> Result<Bound, Failure> {
         }
     }
     let Some(listener) = first else {
-        return Err(bad(&last));
+        if last.kind() != io::ErrorKind::AddrInUse {
+            return Err(bad(&last));
+        }
+        let hint = match next_free(host, port).await {
+            Some(free) => format!("port {free} is free there; or take 0 for any free one"),
+            None => "end what listens there, or choose another port".to_owned(),
+        };
+        let message = format!("could not listen on {host} port {port} on the host: {last}");
+        return Err(ErrorBody::new(ErrorCode::Conflict, message).hint(hint).into());
     };
     let port = listener.local_addr().map_err(|error| bad(&error))?.port();
     let at = ListenAt::Tcp {
@@ -299,6 +309,16 @@ async fn tcp(host: &str, port: u16) -> Result<Bound, Failure> {
         sockets: Sockets::Tcp(listener, second),
         at,
     })
+}
+
+/// Finds the next port of the same address that is free at this moment.
+async fn next_free(host: &str, taken: u16) -> Option<u16> {
+    let address = match host {
+        "*" => SocketAddr::from(([0; 8], 0)),
+        _ => *lookup::addresses(host, taken).await.ok()?.first()?,
+    };
+    let is_free = |port: &u16| std::net::TcpListener::bind((address.ip(), *port)).is_ok();
+    (taken.saturating_add(1)..=taken.saturating_add(NEXT_PORTS)).find(is_free)
 }
 
 async fn unix(path: &str) -> Result<Bound, Failure> {

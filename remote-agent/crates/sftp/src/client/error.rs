@@ -98,6 +98,17 @@ impl Error {
             } => {
                 Some("the host's user may not do this; look at the owner and mode of the file and its folder")
             }
+            Cause::Refused {
+                code: Code::NO_SUCH_FILE,
+                ..
+            } => Some(
+                "check the spelling; a path begins in the home of the host's user, and the folder of a new file must be there already",
+            ),
+            Cause::Refused {
+                code: Code::FAILURE, ..
+            } => Some(
+                "the host gives no reason; look there for a full disk, a quota or something in the way at that path",
+            ),
             _ => None,
         }
     }

@@ -74,11 +74,14 @@ fn look(sources: &[PathBuf], recursive: bool) -> Result<(), Failure> {
     for source in sources {
         let shown = show(source.as_os_str().as_bytes());
         let found = std::fs::metadata(source).map_err(|error| {
-            let failure = Failure::new(Exit::Failed, format!("could not read {shown}: {error}"));
+            let failure = Failure::new(
+                Exit::Failed,
+                format!("could not read {shown} on this machine: {error}"),
+            );
             if Place::is_on_host(source.as_os_str()) {
                 failure.hint("`put` copies files of this machine; only the last word is a place on a host")
             } else {
-                failure
+                failure.hint("check the spelling, and that you may read it")
             }
         })?;
         if found.is_dir() && !recursive {
