@@ -101,10 +101,7 @@ impl Agent {
         make_private(&options.home)?;
         make_private(&sessions)?;
         let key_agent = key_agent_socket(&options);
-        let hello = Hello {
-            key_agent_socket: key_agent.as_ref().map(ToString::to_string),
-            ..identity::hello(InstanceId::fresh(), &options.socket)
-        };
+        let hello = hello(&options.socket, key_agent.as_ref());
         let login = login_environment(&options).await;
         let shell = shell(&options, login.clone());
         let host = Host {
@@ -274,6 +271,13 @@ fn secret_places(options: &AgentOptions) -> Vec<AbsPath> {
         .into_iter()
         .chain(run_dirs)
         .collect()
+}
+
+fn hello(socket: &str, key_agent: Option<&AbsPath>) -> Hello {
+    Hello {
+        key_agent_socket: key_agent.map(ToString::to_string),
+        ..identity::hello(InstanceId::fresh(), socket)
+    }
 }
 
 /// Makes the place where a client puts the socket of an SSH agent; `None` for an agent that does not stay, and where

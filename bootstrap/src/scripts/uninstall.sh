@@ -62,7 +62,8 @@ for rx_x in $rx_runs; do
   esac
   rx_y=${rx_x##*/reasonix-}
   case $rx_y in *[!0-9a-f-]*) continue ;; esac
-  item run "$rx_x"
+  # Beside them: where a client put the socket of the SSH agent that it lent.
+  for rx_z in "$rx_x" "$rx_x-keys" "$rx_x-keys-"[1-9]; do item run "$rx_z"; done
 done
 IFS=$rx_ifs
 

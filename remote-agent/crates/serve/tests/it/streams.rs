@@ -264,7 +264,40 @@ async fn a_port_that_is_taken_is_told_apart() {
     };
     let taken = agent.open_stream(&StreamTarget::Listen { at }).await;
     assert!(
-        matches!(&taken, Err(Error::Agent(body)) if body.code == ErrorCode::Conflict),
+        matches!(&taken, Err(Error::Agent(body)) if body.code == ErrorCode::Conflict && body.hint.is_some()),
         "{taken:?}"
     );
+}
+
+#[tokio::test]
+async fn a_listener_on_a_socket_is_for_its_user() {
+    use std::os::unix::fs::PermissionsExt as _;
+    // Only root can be somebody else.
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let (_rig, _pipes, agent) = rig().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let at = ListenAt::Unix {
+        path: path.display().to_string(),
+    };
+    let lines = within(agent.open_stream(&StreamTarget::Listen { at })).await.unwrap();
+    let mut lines = BufReader::new(lines).lines();
+    within(lines.next_line()).await.unwrap().unwrap();
+    // As though the mode were no hindrance.
+    for (path, mode) in [(folder.path(), 0o755), (&path, 0o666)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let script = format!(
+        "use IO::Socket::UNIX; $> = 65534; my $s = IO::Socket::UNIX->new(Peer => '{}') or die; print defined(<$s>) ? 'heard' : 'refused'",
+        path.display()
+    );
+    let mut other = stdx::process::command("/usr/bin/perl");
+    let other = within(other.arg("-e").arg(script).output()).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&other.stdout), "refused", "{other:?}");
+    // Nothing was told of it.
+    let _near = within(UnixStream::connect(&path)).await.unwrap();
+    let line = within(lines.next_line()).await.unwrap().unwrap();
+    assert!(line.contains("user 0"), "{line}");
 }

@@ -119,6 +119,24 @@ async fn failures_say_how() {
 }
 
 #[tokio::test]
+async fn an_ssh_agent_is_named_while_it_is_lent() {
+    let mut world = World::new();
+    let socket = world.cx.workspace.resolve("keys/agent.sock");
+    world.cx.shell.key_agent = Some(socket.clone());
+    let asks = "echo ${SSH_AUTH_SOCK-none}";
+    assert_eq!(run(&world, asks).await, "none\n");
+    world.put("keys/agent.sock", "");
+    assert_eq!(run(&world, asks).await, format!("{socket}\n"));
+    // A shell passes its variables on.
+    std::fs::remove_file(socket.as_path()).unwrap();
+    assert_eq!(run(&world, asks).await, "none\n");
+    // An agent of the command's own.
+    run(&world, "export SSH_AUTH_SOCK=/own").await;
+    world.put("keys/agent.sock", "");
+    assert_eq!(run(&world, asks).await, "/own\n");
+}
+
+#[tokio::test]
 async fn a_timeout_resets_the_shell() {
     let world = World::new();
     run(&world, "mkdir d; cd d; export FOO=1").await;
