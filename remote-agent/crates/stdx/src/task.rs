@@ -1,6 +1,7 @@
 //! Owned tasks and the one cancellation tree.
 
 use std::{
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -68,12 +69,17 @@ impl Scope {
     /// Starts a task that belongs to this scope.
     ///
     /// The task is expected to watch [`Scope::token`]; if it does not, [`Scope::close`] aborts it after the grace.
-    #[expect(clippy::disallowed_methods, reason = "this is the replacement the lint names")]
     pub fn spawn<F>(&self, task: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        // The runtime's code for a task is several KiB: made once per kind of output here, not once per task.
+        self.spawn_boxed(Box::pin(task))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the replacement the lint names")]
+    fn spawn_boxed<T: Send + 'static>(&self, task: Pin<Box<dyn Future<Output = T> + Send>>) -> JoinHandle<T> {
         let owners: Vec<_> = self.above.iter().chain([&self.tasks]).collect();
         let tracked: Vec<_> = owners.iter().map(|owner| owner.tracker.token()).collect();
         let handle = tokio::spawn(async move {
@@ -130,8 +136,13 @@ impl Tasks {
 ///
 /// # Panics
 /// Resumes a panic of `work` in the caller.
-#[expect(clippy::disallowed_methods, reason = "this is the replacement the lint names")]
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    blocking_boxed(Box::new(work)).await
+}
+
+/// As for tasks, code of the runtime is made once per kind of output.
+#[expect(clippy::disallowed_methods, reason = "this is the replacement the lint names")]
+async fn blocking_boxed<T: Send + 'static>(work: Box<dyn FnOnce() -> T + Send>) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(value) => value,
         Err(error) => match error.try_into_panic() {
