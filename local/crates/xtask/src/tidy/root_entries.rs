@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-const ENTRIES: [&str; 11] = [
+const ENTRIES: [&str; 12] = [
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE",
