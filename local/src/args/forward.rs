@@ -128,7 +128,7 @@ pub(crate) struct ForwardAddArgs {
 /// End forwards.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = below!(
-    "  reasonix remote forward rm box '#2'                    # in quotes: the shell takes # for a comment\n  reasonix remote forward rm box D:1080 --save"
+    "  reasonix remote forward rm box '#2'   # quoted: to the shell, # begins a comment\n  reasonix remote forward rm box D:1080 --save"
 ))]
 pub(crate) struct ForwardRmArgs {
     /// The host.

@@ -97,12 +97,13 @@ pub(crate) struct FsCatArgs {
 /// A file is replaced when the new one is whole, never before. What an interrupted run left of a large file is gone on
 /// with by the same command. Permissions and times are kept.
 #[derive(Debug, Clone, Args)]
+#[command(override_usage = "reasonix remote fs get [OPTIONS] <HOST:PATH>... [LOCAL]")]
 #[command(after_help = below!(
     "  reasonix remote fs get box:project/report.pdf\n  reasonix remote fs get -r box:results 'box:logs/*.log' here/"
 ))]
 pub(crate) struct FsGetArgs {
     /// What to copy, and last where to: a folder to put it in, or a new name. The current folder when nothing is given.
-    #[arg(required = true, value_name = "HOST:PATH... [LOCAL]")]
+    #[arg(required = true, value_name = "PLACE")]
     pub(crate) places: Vec<OsString>,
     #[command(flatten)]
     pub(crate) copy: FsCopyFlags,
@@ -113,12 +114,13 @@ pub(crate) struct FsGetArgs {
 /// A file is replaced when the new one is whole, never before; it keeps its permissions, and a link stays a link. What
 /// an interrupted run left of a large file is gone on with by the same command.
 #[derive(Debug, Clone, Args)]
+#[command(override_usage = "reasonix remote fs put [OPTIONS] <LOCAL>... <HOST:PATH>")]
 #[command(after_help = below!(
     "  reasonix remote fs put notes.txt box:project/\n  reasonix remote fs put -r data box:"
 ))]
 pub(crate) struct FsPutArgs {
     /// What to copy, and last where to: a folder to put it in, or a new name.
-    #[arg(required = true, num_args = 2.., value_names = ["LOCAL", "HOST:PATH"])]
+    #[arg(required = true, num_args = 2.., value_name = "PLACE")]
     pub(crate) places: Vec<OsString>,
     #[command(flatten)]
     pub(crate) copy: FsCopyFlags,
