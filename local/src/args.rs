@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, error::ErrorKind};
 
-pub(crate) use self::{forward::*, fs::*, remote::*};
+pub(crate) use self::{forward::*, fs::*, remote::*, shell::*};
 
 mod forward;
 mod fs;
 mod remote;
+mod shell;
 mod words;
 
 /// A coding agent that runs where the code is.

@@ -19,6 +19,7 @@ mod progress;
 mod report;
 mod screen;
 mod setup;
+mod shell;
 mod stored_secrets;
 mod terminal;
 

@@ -80,4 +80,26 @@ impl Modes {
             let _gone = rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Now, modes);
         }
     }
+
+    /// Makes every key a byte: none is a signal, none is shown, none edits a line (`cfmakeraw`, termios(3)).
+    pub(crate) fn make_raw(&self) -> io::Result<()> {
+        let Some(modes) = &self.0 else { return Ok(()) };
+        let mut raw = modes.clone();
+        raw.make_raw();
+        let when = rustix::termios::OptionalActions::Now;
+        Ok(rustix::termios::tcsetattr(io::stdin(), when, &raw)?)
+    }
+}
+
+/// Gives columns and rows of the terminal on standard output; what a terminal has at least where it does not say.
+pub(crate) fn size() -> (u16, u16) {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        _ => (80, 24),
+    }
+}
+
+/// Says whether somebody types and reads here: standard input and standard output are a terminal.
+pub(crate) fn is_interactive() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{ForwardArgs, ForwardCommand, FsCommand};
+use super::{ForwardArgs, ForwardCommand, FsCommand, RemoteShellArgs};
 
 /// Hosts.
 #[derive(Debug, Subcommand)]
@@ -69,6 +69,8 @@ pub(crate) enum LinkCommand {
     /// Files of a host: list, print, copy and edit them; no agent is needed.
     #[command(subcommand)]
     Fs(FsCommand),
+    /// Open a terminal on a host, or run a command there; no agent is needed.
+    Shell(RemoteShellArgs),
 }
 
 /// Add a host.

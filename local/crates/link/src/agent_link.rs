@@ -1,7 +1,7 @@
 //! A link of either kind, so that nothing above can tell where the agent runs.
 
 use client::{Agent, AgentStream};
-use protocol::{ErrorCode, OpenSession, SessionInfo, StreamTarget};
+use protocol::{ErrorCode, OpenSession, SessionInfo, StreamTarget, TerminalOpen};
 use tokio::sync::watch;
 
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     handle::{Link, Patience},
     local::LocalLink,
     state::LinkState,
+    terminal::AgentTerminal,
 };
 
 /// What a front end holds.
@@ -58,6 +59,15 @@ impl AgentLink {
             Self::Remote(link) => link.open_stream(target).await,
             Self::Local(link) => link.agent().open_stream(target).await,
         }
+    }
+
+    /// Opens a terminal on the agent's machine.
+    ///
+    /// # Errors
+    /// As [`AgentLink::open_stream`].
+    pub async fn open_terminal(&self, open: TerminalOpen) -> Result<AgentTerminal, client::Error> {
+        let stream = self.open_stream(&StreamTarget::Terminal(open)).await?;
+        Ok(AgentTerminal::new(stream))
     }
 
     /// Gives what goes on with requests to the model that are made here; `None` where the agent has its own keys.

@@ -14,6 +14,7 @@ mod look;
 mod machine;
 mod offers;
 mod remove;
+mod shell;
 mod show;
 mod status;
 mod stop;
@@ -22,7 +23,12 @@ mod trust;
 mod uninstall;
 mod upgrade;
 
-use crate::{args::{LinkCommand, RemoteCommand}, exit::Exit, invocation::Invocation, report::Failure};
+use crate::{
+    args::{LinkCommand, RemoteCommand},
+    exit::Exit,
+    invocation::Invocation,
+    report::Failure,
+};
 
 /// Picks the command.
 pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exit, Failure> {
@@ -38,6 +44,7 @@ pub(crate) fn run(invocation: &Invocation, command: RemoteCommand) -> Result<Exi
             super::in_runtime(forward::run(invocation, command))
         }
         RemoteCommand::Link(LinkCommand::Fs(command)) => super::in_runtime(fs::run(invocation, command)),
+        RemoteCommand::Link(LinkCommand::Shell(args)) => super::in_runtime(shell::run(invocation, args)),
         RemoteCommand::Status(args) => super::in_runtime(status::run(invocation, args)),
         RemoteCommand::Logs(args) => super::in_runtime(logs::run(invocation, args)),
         RemoteCommand::Remove(args) => remove::run(invocation, &args),
