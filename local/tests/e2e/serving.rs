@@ -163,6 +163,9 @@ impl Drop for Machine {
             kill(pid);
         }
         drop(fs::remove_dir_all(self.run_dir.path()));
+        // A killed daemon leaves what is beside it, too.
+        let keys = format!("{}-keys", self.run_dir.path().display());
+        drop(fs::remove_dir_all(keys));
     }
 }
 

@@ -10,4 +10,5 @@ mod limits;
 mod meter;
 mod ports;
 mod samples;
+mod turns;
 mod unknown;

@@ -6,12 +6,12 @@ use protocol::{
     Hello, HistoryPage, Identity, InstanceId, Item, OpenPrompt, OpenSession, Outcome, Phase, Preset,
     PromptCommand, PromptEvent, PromptId, PromptKind, Question, QuestionOption, Receipt, Reply,
     SessionCommand, SessionEvent, SessionId, SessionInfo, SessionList, ShutdownReply, ShutdownRequest,
-    Snapshot, ToolEvent, ToolState, TurnCommand, TurnEvent, TurnId, UsageView, VersionRange, Wait,
+    Snapshot, ToolEvent, ToolState, TurnCommand, TurnEvent, TurnId, UsageView, VersionRange,
 };
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{brokered, ports};
+use crate::{brokered, ports, turns::turn_events};
 
 pub(crate) const TURN: TurnId = TurnId(3);
 
@@ -158,84 +158,6 @@ fn session_events() -> impl Iterator<Item = (&'static str, SessionEvent)> {
         ("session.command_ignored", ignored),
         ("session.resumed", SessionEvent::Resumed { instance: instance() }),
         ("session.closed", SessionEvent::Closed { command: command() }),
-    ]
-    .into_iter()
-}
-
-fn turn_events() -> impl Iterator<Item = (&'static str, TurnEvent)> {
-    let submitted = TurnEvent::Submitted {
-        turn: TURN,
-        text: "fix \"it\"\n".into(),
-        command: command(),
-    };
-    let partial = TurnEvent::Partial {
-        turn: TURN,
-        item: 5,
-        offset: 10,
-        text: "text".into(),
-    };
-    let discarded = TurnEvent::Discarded {
-        turn: TURN,
-        item: 5,
-        reason: "the connection to the model ended early".into(),
-    };
-    let plain = TurnEvent::Assistant {
-        turn: TURN,
-        item: 5,
-        text: "done".into(),
-        reasoning: String::new(),
-        calls: vec![],
-        usage: None,
-        cost: None,
-    };
-    let calling = TurnEvent::Assistant {
-        turn: TURN,
-        item: 6,
-        text: String::new(),
-        reasoning: "I look first".into(),
-        calls: vec![call()],
-        usage: Some(usage()),
-        cost: None,
-    };
-    let priced = TurnEvent::Assistant {
-        turn: TURN,
-        item: 7,
-        text: "done".into(),
-        reasoning: String::new(),
-        calls: vec![],
-        usage: Some(usage()),
-        cost: Some(cost()),
-    };
-    let cancel = TurnEvent::CancelRequested {
-        turn: TURN,
-        command: command(),
-    };
-    let ended = TurnEvent::Ended {
-        turn: TURN,
-        outcome: Outcome::Completed,
-        usage: usage(),
-    };
-    let waiting = TurnEvent::Waiting {
-        turn: TURN,
-        what: Wait::Credentials,
-    };
-    let again = TurnEvent::AskedAgain {
-        turn: TURN,
-        reason: "the machine with the key went away in mid-answer; asking again".into(),
-    };
-    [
-        ("turn.waiting", waiting),
-        ("turn.went_on", TurnEvent::WentOn { turn: TURN }),
-        ("turn.asked_again", again),
-        ("turn.submitted", submitted),
-        ("turn.started", TurnEvent::Started { turn: TURN }),
-        ("turn.partial", partial),
-        ("turn.discarded", discarded),
-        ("turn.assistant", plain),
-        ("turn.assistant_with_calls", calling),
-        ("turn.assistant_with_cost", priced),
-        ("turn.cancel_requested", cancel),
-        ("turn.ended", ended),
     ]
     .into_iter()
 }
@@ -492,7 +414,7 @@ fn hello() -> Hello {
     }
 }
 
-fn call() -> CallView {
+pub(crate) fn call() -> CallView {
     CallView {
         id: "call_1".into(),
         name: "bash".into(),
@@ -500,7 +422,7 @@ fn call() -> CallView {
     }
 }
 
-fn usage() -> UsageView {
+pub(crate) fn usage() -> UsageView {
     UsageView {
         input: 1000,
         cached: 900,
@@ -521,7 +443,7 @@ fn prompt() -> OpenPrompt {
     }
 }
 
-fn cost() -> Amount {
+pub(crate) fn cost() -> Amount {
     Amount {
         currency: "USD".into(),
         micros: 1_234,

@@ -282,7 +282,9 @@ async fn a_listener_on_a_socket_is_for_its_user() {
     let at = ListenAt::Unix {
         path: path.display().to_string(),
     };
-    let lines = within(agent.open_stream(&StreamTarget::Listen { at })).await.unwrap();
+    let lines = within(agent.open_stream(&StreamTarget::Listen { at }))
+        .await
+        .unwrap();
     let mut lines = BufReader::new(lines).lines();
     within(lines.next_line()).await.unwrap().unwrap();
     // As though the mode were no hindrance.
