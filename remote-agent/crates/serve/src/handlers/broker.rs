@@ -53,7 +53,7 @@ pub(crate) async fn announce(
         .options
         .desk
         .announce(arrival.broker, &dead)
-        .map_err(refused)?;
+        .map_err(|refusal| refused(&refusal))?;
     let keep_alive = shared.options.keep_alive;
     let head = stream::iter([sse::KEEP_ALIVE]);
     let rest = stream::unfold(
@@ -80,7 +80,7 @@ pub(crate) async fn fetch(
         .options
         .desk
         .fetch(number(path)?, broker)
-        .map_err(refused)?;
+        .map_err(|refusal| refused(&refusal))?;
     Ok(body::json(&request))
 }
 
@@ -96,11 +96,11 @@ pub(crate) async fn answer(
         .options
         .desk
         .deliver(number, broker, offset)
-        .map_err(refused)?;
+        .map_err(|refusal| refused(&refusal))?;
     let mut incoming = BodyReader::new(request.into_body());
     loop {
         match incoming.next().await {
-            Ok(Some(bytes)) => delivery.push(&bytes).await.map_err(refused)?,
+            Ok(Some(bytes)) => delivery.push(&bytes).await.map_err(|refusal| refused(&refusal))?,
             Ok(None) => break,
             Err(error) => {
                 // What came is kept; the broker goes on from there.
@@ -109,7 +109,9 @@ pub(crate) async fn answer(
             }
         }
     }
-    Ok(body::json(&delivery.receipt().map_err(refused)?))
+    Ok(body::json(
+        &delivery.receipt().map_err(|refusal| refused(&refusal))?,
+    ))
 }
 
 fn number(path: Result<Path<u64>, axum::extract::rejection::PathRejection>) -> Result<u64, Failure> {
@@ -148,7 +150,7 @@ fn encode(event: BrokerEvent) -> Bytes {
     }
 }
 
-fn refused(refusal: Refusal) -> Failure {
+fn refused(refusal: &Refusal) -> Failure {
     let code = match refusal {
         Refusal::Over(_) => ErrorCode::NotFound,
         Refusal::Taken(_) | Refusal::NotFetched(_) | Refusal::Gap { .. } | Refusal::Replaced(_) => {
