@@ -2,9 +2,9 @@
 
 use std::{fmt, io};
 
-use sftp::name::show;
+use sftp::name::{show, split};
 
-use crate::State;
+use crate::{State, part};
 
 /// Why something could not be done: what was tried, with which path, on which side, and the reason.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub enum Cause {
     Changed,
     /// A name from the host that would lead out of the folder it belongs in.
     UnsafeName,
+    /// The folder in which something should be made is not there.
+    NoFolder,
     /// It is not of the kind that the operation takes, for example a folder where a file should be.
     WrongKind(&'static str),
     /// A pattern that cannot be.
@@ -111,6 +113,7 @@ impl Error {
         match &self.0.cause {
             Cause::Sftp(error) => error.code() == Some(sftp::Code::NO_SUCH_FILE),
             Cause::Io(error) => error.kind() == io::ErrorKind::NotFound,
+            Cause::NoFolder => true,
             _ => false,
         }
     }
@@ -140,6 +143,9 @@ impl Error {
                 Some("fetch the file again and repeat the change, or write over it on purpose")
             }
             Cause::Changed => Some("try again when nothing writes to the file"),
+            Cause::NoFolder => {
+                Some("make the folder first, or check the spelling; a path begins in the home")
+            }
             Cause::UnsafeName => Some("do not trust what this host sends"),
             Cause::WrongKind(_) => Some("copy folders with their content by `--recursive`"),
             Cause::Pattern(_) => Some("put a `\\` before a character that is meant as it is"),
@@ -150,6 +156,14 @@ impl Error {
 impl From<sftp::Error> for Error {
     fn from(error: sftp::Error) -> Self {
         let path = error.path().to_vec();
+        let (folder, name) = split(&path);
+        // The name of the half-written file says nothing to anybody.
+        if error.code() == Some(sftp::Code::NO_SUCH_FILE)
+            && error.operation() == "open"
+            && part::is_part(name)
+        {
+            return Self::host("write into", folder, Cause::NoFolder);
+        }
         Self::host(error.operation(), &path, Cause::Sftp(error))
     }
 }
@@ -179,6 +193,7 @@ impl fmt::Display for Error {
                 Shown(found.as_ref())
             ),
             Cause::Changed => f.write_str(": it changed while it was read"),
+            Cause::NoFolder => f.write_str(": there is no such folder"),
             Cause::UnsafeName => f.write_str(": the name leads out of its folder"),
             Cause::WrongKind(what) | Cause::Pattern(what) => write!(f, ": {what}"),
         }

@@ -309,7 +309,7 @@ async fn what_fails_is_named_with_its_side() {
         (
             do_put(&host, &put(&world, "f", b"no/x")).await,
             Side::Host,
-            "on the host: no such file",
+            "no on the host: there is no such folder",
         ),
         (
             do_put(&host, &put(&world, "f", b"folder")).await,

@@ -186,7 +186,15 @@ impl Play {
         self.write(&self.world.there(name));
         let node = self.write(&self.world.here(name));
         self.world.disarm();
-        let state = self.host.state(name, true).await.unwrap().unwrap();
+        let mut state = self.host.state(name, true).await;
+        if state.as_ref().is_err_and(files::Error::is_lost) {
+            // The last operation was whole before its line was cut.
+            self.host.close().await;
+            self.world.settle().await;
+            self.host = self.world.host().await;
+            state = self.host.state(name, true).await;
+        }
+        let state = state.unwrap().unwrap();
         if meddled {
             // Of the same length and time: only the hash tells.
             let path = self.world.there(name);

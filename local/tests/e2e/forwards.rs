@@ -522,7 +522,10 @@ async fn a_person_forwards_on_the_screen_and_is_asked_at_a_terminal() {
     screen.keys(&["Home", "d"]).await;
     screen.see("#1 is closed").await;
     assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
-    screen.keys(&["Escape"]).await;
+    // What follows at once would be one key with it.
+    screen
+        .press_until("Escape", "the list closes", |screen| !screen.contains("Ports of box"))
+        .await;
     screen.write("/quit\r").await;
     assert_eq!(screen.exit_code().await, 0);
 }

@@ -256,9 +256,10 @@ impl Edit<'_> {
             "{shown} was changed on {} while you edited it; nothing is written",
             self.place.host
         );
-        let file = show::name(self.fetched.draft.file().as_os_str().as_encoded_bytes());
+        let file = show::word(self.fetched.draft.file().as_os_str().as_encoded_bytes());
+        let place = show::word(shown.as_bytes());
         let hint = format!(
-            "compare: reasonix remote fs cat {shown} | diff - {file}; write yours over it: reasonix remote fs put {file} {shown}"
+            "compare: reasonix remote fs cat {place} | diff - {file}; write yours over it: reasonix remote fs put {file} {place}"
         );
         Err(Failure::new(Exit::Failed, message)
             .hint(hint)
@@ -284,8 +285,11 @@ impl Edit<'_> {
                 .message
                 .push_str(&format!("\n  your text is kept in {file}"));
             if failure.hint.is_none() {
-                let shown = self.place.shown();
-                failure.hint = Some(format!("reasonix remote fs put {file} {shown} writes it"));
+                let (file, place) = (
+                    show::word(draft.file().as_os_str().as_encoded_bytes()),
+                    show::word(self.place.shown().as_bytes()),
+                );
+                failure.hint = Some(format!("reasonix remote fs put {file} {place} writes it"));
             }
         }
         failure

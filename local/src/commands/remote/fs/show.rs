@@ -14,6 +14,16 @@ pub(super) fn name(bytes: &[u8]) -> String {
     visible(&sftp::name::show(bytes))
 }
 
+/// Gives a name as a word that can be pasted into a shell.
+pub(super) fn word(bytes: &[u8]) -> String {
+    let text = name(bytes);
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@~".contains(c);
+    match text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// Puts a name into a JSON object; one that is no UTF-8 once more as hexadecimal digits under `KEY_hex`.
 pub(super) fn put_name(object: &mut Map<String, Value>, key: &str, bytes: &[u8]) {
     object.insert(key.to_owned(), json!(String::from_utf8_lossy(bytes)));
