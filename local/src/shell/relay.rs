@@ -84,7 +84,7 @@ async fn tell_sizes(mut resized: Signal, steering: &Steering) {
     while resized.recv().await.is_some() {
         steering.resize(terminal::size()).await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Passes on what is typed. Ends only when the person hangs up.
@@ -96,7 +96,7 @@ async fn typed(mut input: Input, mut escapes: Option<Escapes>) {
             Stopped::Unread(error) => tracing::debug!(%error, "the host takes no input"),
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 enum Stopped {

@@ -28,6 +28,7 @@ mod screen;
 mod screen_faults;
 mod secrets;
 mod serving;
+mod shell;
 mod skew;
 mod soak;
 mod stopping;

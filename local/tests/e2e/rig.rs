@@ -174,6 +174,13 @@ impl Rig {
         RealSshd::start(self.login.clone()).await.unwrap()
     }
 
+    /// Starts another machine with the same account and one line more in sshd's configuration.
+    pub(crate) async fn stricter_sshd(&self, line: &str) -> RealSshd {
+        let mut options = self.login.clone();
+        options.config.push(line.to_owned());
+        RealSshd::start(options).await.unwrap()
+    }
+
     /// Gives the file with the laptop's key.
     pub(crate) fn identity(&self) -> PathBuf {
         self.dir.path().join("ssh/key")
