@@ -115,3 +115,31 @@ async fn a_connection_lost_behind_the_editor_is_opened_again() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\nmine\n");
     assert_eq!(kept(&rig), Vec::<PathBuf>::new());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_editor_that_takes_the_file_away_is_told_of_as_it_was() {
+    let rig = rig(HostOptions::default()).await;
+    let file = rig.host().join("note.txt");
+    fs::write(&file, "one\n").unwrap();
+    // Nothing is left: nothing is said to be kept.
+    let ran = edit(&rig, "rm \"$1\"", &[]).await;
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(!ran.stderr.contains("is kept"), "{ran:#?}");
+    let edits = rig.laptop().join(".reasonix/edits");
+    assert_eq!(fs::read_dir(&edits).unwrap().count(), 0);
+
+    // The text is there under another name: its folder is named.
+    let ran = edit(&rig, "echo mine >>\"$1\"; mv \"$1\" \"$1.bak\"", &[]).await;
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    let texts = kept(&rig);
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    let folder = texts[0].parent().unwrap().to_str().unwrap();
+    assert!(ran.stderr.ends_with(&format!("is kept in {folder}\n")), "{ran:#?}");
+    fs::remove_dir_all(&edits).unwrap();
+
+    // A pipe in its place would never end.
+    let ran = edit(&rig, "rm \"$1\"; mkfifo \"$1\"", &[]).await;
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("it is no file"), "{ran:#?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
+}

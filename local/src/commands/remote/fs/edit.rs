@@ -279,18 +279,22 @@ impl Edit<'_> {
         // One that cannot be read may still hold something.
         if matches!(draft.is_changed().await, Ok(false)) {
             draft.remove().await;
-        } else {
-            let file = show::name(draft.file().as_os_str().as_encoded_bytes());
-            failure
-                .message
-                .push_str(&format!("\n  your text is kept in {file}"));
-            if failure.hint.is_none() {
-                let (file, place) = (
-                    show::word(draft.file().as_os_str().as_encoded_bytes()),
-                    show::word(self.place.shown().as_bytes()),
-                );
-                failure.hint = Some(format!("reasonix remote fs put {file} {place} writes it"));
-            }
+            return failure;
+        }
+        let Some(left) = draft.left().await else {
+            draft.remove().await;
+            return failure;
+        };
+        let shown = show::name(left.as_os_str().as_encoded_bytes());
+        failure
+            .message
+            .push_str(&format!("\n  your text is kept in {shown}"));
+        if failure.hint.is_none() && left == draft.file() {
+            let (file, place) = (
+                show::word(left.as_os_str().as_encoded_bytes()),
+                show::word(self.place.shown().as_bytes()),
+            );
+            failure.hint = Some(format!("reasonix remote fs put {file} {place} writes it"));
         }
         failure
     }

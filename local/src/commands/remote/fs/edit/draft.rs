@@ -95,6 +95,21 @@ impl Draft {
         stdx::task::blocking(move || hash(&file)).await.ok()
     }
 
+    /// Gives where the person's text is: the file, or its folder where the editor left it under another name; `None`
+    /// where the editor left nothing.
+    pub(super) async fn left(&self) -> Option<PathBuf> {
+        let (file, folder) = (self.file.clone(), self.folder.clone());
+        let looking = stdx::task::blocking(move || {
+            if fs::symlink_metadata(&file).is_ok() {
+                return Some(file);
+            }
+            // A folder that cannot be read may still hold something.
+            let is_empty = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_none());
+            (!is_empty).then_some(folder)
+        });
+        looking.await
+    }
+
     /// Removes it with its folder, in which editors may have left files of their own.
     pub(super) async fn remove(&self) {
         let folder = self.folder.clone();
@@ -104,5 +119,9 @@ impl Draft {
 }
 
 fn hash(file: &Path) -> io::Result<[u8; 32]> {
+    // Reading a pipe in its place would wait for ever.
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
     Ok(Sha256::digest(fs::read(file)?).into())
 }
