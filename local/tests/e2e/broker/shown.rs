@@ -31,6 +31,9 @@ async fn the_screen_asks_for_the_host_and_shows_how_it_stands() {
     terminal.see("All of it is here.").await;
     terminal.see("until it is over.").await;
     assert_eq!(effects(&rig.work()), ["only"]);
+    // Else leaving asks.
+    terminal.see("tokens:").await;
+    terminal.see("ready ·").await;
     terminal.keys(&["C-d"]).await;
     assert_eq!(terminal.exit_code().await, 0);
     brokered.asked(2);
@@ -53,6 +56,9 @@ async fn served(host: HostOptions) {
     rig.model.gate("held").open();
     terminal.see("All of it is here.").await;
     assert_eq!(effects(&rig.work()), ["only"]);
+    // Else leaving asks.
+    terminal.see("tokens:").await;
+    terminal.see("ready ·").await;
     terminal.keys(&["C-d"]).await;
     assert_eq!(terminal.exit_code().await, 0);
     brokered.asked(2);
