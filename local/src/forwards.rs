@@ -181,9 +181,8 @@ impl Opener {
         let rule = consent::text(spec);
         if agreed {
             if let Err(why) = self.consents.remember(&rule).await {
-                self.prompter.notice(&format!(
-                    "forward rule {spec}: your consent could not be written down: {why}"
-                ));
+                let why = why.to_string();
+                return Ok(public_warning(spec, &side, self.consents.file(), Some(&why)));
             }
         } else if !self.consents.has(&rule).await {
             let reach = format!("every machine that reaches {side} could use {}", spec.bind);
@@ -193,11 +192,7 @@ impl Opener {
             refused.offer = Some(Offer::Public);
             return Err(refused);
         }
-        Ok(format!(
-            "warning: forward rule {spec}: every machine that reaches {side} can use it; you agreed to that, and {} \
-             remembers it",
-            self.consents.file().display()
-        ))
+        Ok(public_warning(spec, &side, self.consents.file(), None))
     }
 
     /// Says what a person should know of a rule that is not open.
@@ -265,5 +260,31 @@ pub(crate) fn spec_text(rule: &settings::schema::Forward) -> String {
         }
         Some(target) => format!("{kind}:{}:{target}", rule.bind),
         None => format!("{kind}:{}", rule.bind),
+    }
+}
+
+/// Says at each use that other machines reach a listener, and where that was agreed to, or why that is not written down.
+fn public_warning(spec: &Spec, side: &str, file: &std::path::Path, not_kept: Option<&str>) -> String {
+    let file = file.display();
+    let kept = match not_kept {
+        None => format!("you agreed to that, and {file} remembers it"),
+        Some(why) => format!("you agreed to that for now: it could not be written down in {file}: {why}"),
+    };
+    format!("warning: forward rule {spec}: every machine that reaches {side} can use it; {kept}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consent_that_could_not_be_written_down_is_not_said_to_be_remembered() {
+        let spec: Spec = "L:*:8080:db:5432".parse().unwrap();
+        let file = std::path::Path::new("/home/me/.reasonix/public-forwards.json");
+        let kept = public_warning(&spec, "this one", file, None);
+        assert!(kept.contains("public-forwards.json remembers it"), "{kept}");
+        let lost = public_warning(&spec, "this one", file, Some("disk full"));
+        assert!(!lost.contains("remembers"), "{lost}");
+        assert!(lost.ends_with("public-forwards.json: disk full"), "{lost}");
     }
 }

@@ -134,7 +134,10 @@ async fn an_editor_that_takes_the_file_away_is_told_of_as_it_was() {
     let texts = kept(&rig);
     assert_eq!(texts.len(), 1, "{texts:?}");
     let folder = texts[0].parent().unwrap().to_str().unwrap();
-    assert!(ran.stderr.ends_with(&format!("is kept in {folder}\n")), "{ran:#?}");
+    assert!(
+        ran.stderr.ends_with(&format!("is kept in {folder}\n")),
+        "{ran:#?}"
+    );
     fs::remove_dir_all(&edits).unwrap();
 
     // A pipe in its place would never end.
