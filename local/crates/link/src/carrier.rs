@@ -112,14 +112,14 @@ async fn line(lines: &mut BufReader<AgentStream>) -> Result<Option<ListenLine>, 
         .take(limit)
         .read_until(b'\n', &mut text)
         .await
-        .map_err(broken)?;
+        .map_err(|error| broken(&error))?;
     if count == 0 {
         return Ok(None);
     }
     serde_json::from_slice(&text).map(Some).map_err(|_| nonsense())
 }
 
-fn broken(error: io::Error) -> Refusal {
+fn broken(error: &io::Error) -> Refusal {
     Refusal::new(
         RefusalKind::Lost,
         format!("the connection to the agent broke: {error}"),

@@ -427,7 +427,7 @@ impl AsyncWrite for Switched {
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.is_write_vectored())
+        self.inner.as_ref().is_some_and(AsyncWrite::is_write_vectored)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
