@@ -134,10 +134,13 @@ impl Opener {
 
     /// Finds another front end of this user that listens for the very rule.
     async fn holder(&self, spec: &Spec, refused: &Refused) -> Option<u32> {
-        if !matches!(refused.offer, Some(Offer::Instead(_))) {
-            return None;
-        }
-        client::holder(&self.place, self.link.host(), &spec.to_string()).await
+        // A listener here has the port also while the host is away; of one there nothing is known then.
+        let only_ready = match spec.kind {
+            Kind::Remote => true,
+            _ if matches!(refused.offer, Some(Offer::Instead(_))) => false,
+            _ => return None,
+        };
+        client::holder(&self.place, self.link.host(), &spec.to_string(), only_ready).await
     }
 
     /// Asks a person; `None` when nobody agreed.

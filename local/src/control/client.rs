@@ -43,14 +43,16 @@ pub(crate) async fn peers(place: &Place, host: Option<&str>) -> Vec<Peer> {
     peers
 }
 
-/// Finds another front end that has a rule open, by what the rule says.
-pub(crate) async fn holder(place: &Place, host: &str, rule: &str) -> Option<u32> {
+/// Finds another front end that has a rule open, by what the rule says; one that is not `ready` may be left out.
+pub(crate) async fn holder(place: &Place, host: &str, rule: &str, only_ready: bool) -> Option<u32> {
     for mut peer in peers(place, Some(host)).await {
         if peer.status.pid == std::process::id() {
             continue;
         }
         if let Ok(Reply::Forwards(forwards)) = peer.ask(Ask::Forwards).await
-            && forwards.iter().any(|forward| forward.rule == rule)
+            && forwards
+                .iter()
+                .any(|forward| forward.rule == rule && (!only_ready || forward.state == "ready"))
         {
             return Some(peer.status.pid);
         }

@@ -283,6 +283,21 @@ async fn another_process_adds_ends_and_lists_while_bytes_flow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_listener_on_the_host_that_another_front_end_has_is_said_to_be_that() {
+    let rig = rig(&[]).await;
+    let (_echoing, echo) = echo().await;
+    let rule = format!("{}:127.0.0.1:{echo}", free().await);
+    let mut older = Connection::open(&rig, &["-R", &rule]).await;
+    older.until(&format!("forward R:127.0.0.1:{rule}")).await;
+    let mut newer = Connection::open(&rig, &["-R", &rule]).await;
+    newer
+        .until(&format!("process {} of yours has it open already", older.pid()))
+        .await;
+    newer.hang_up().await;
+    older.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_front_ends_are_told_apart_and_dead_ones_are_swept() {
     let rig = rig(&[]).await;
     let (_echoing, echo) = echo().await;
@@ -524,7 +539,9 @@ async fn a_person_forwards_on_the_screen_and_is_asked_at_a_terminal() {
     assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
     // What follows at once would be one key with it.
     screen
-        .press_until("Escape", "the list closes", |screen| !screen.contains("Ports of box"))
+        .press_until("Escape", "the list closes", |screen| {
+            !screen.contains("Ports of box")
+        })
         .await;
     screen.write("/quit\r").await;
     assert_eq!(screen.exit_code().await, 0);
