@@ -147,7 +147,11 @@ impl Error {
                 Some("make the folder first, or check the spelling; a path begins in the home")
             }
             Cause::UnsafeName => Some("do not trust what this host sends"),
-            Cause::WrongKind(_) => Some("copy folders with their content by `--recursive`"),
+            Cause::WrongKind("it is a folder") if self.operation() == "copy" => {
+                Some("copy folders with their content by `--recursive`")
+            }
+            Cause::WrongKind("it is a folder") => Some("name a file in that folder"),
+            Cause::WrongKind(_) => None,
             Cause::Pattern(_) => Some("put a `\\` before a character that is meant as it is"),
         }
     }
