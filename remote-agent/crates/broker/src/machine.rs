@@ -214,7 +214,14 @@ impl Machine {
 
     /// Forgets a request: its turn wants no answer any more.
     pub(crate) fn withdraw(&mut self, request: u64) {
-        if self.parked.remove(&request).is_some() {
+        if self
+            .parked
+            .get(&request)
+            .is_some_and(|entry| entry.answer.is_over())
+        {
+            // It needed no more of an answer that has come as a whole.
+            self.remember(request);
+        } else if self.parked.remove(&request).is_some() {
             self.version += 1;
         }
     }

@@ -386,6 +386,22 @@ fn a_withdrawn_request_is_over_for_everybody() {
 }
 
 #[test]
+fn a_turn_that_needs_no_more_of_a_whole_answer_leaves_it_whole() {
+    check(
+        "
+        arrive a =>
+        park => 1
+        fetch 1 a => attempt 1 at 0
+        put 1 a 0 => ok
+        send a head one end => ok
+        withdraw 1 =>
+        close a => has 47 complete true
+        put 1 a 47 => has 47 complete true
+        ",
+    );
+}
+
+#[test]
 fn nonsense_ends_its_own_request_and_no_other() {
     check(
         "

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod beside;
+mod broker;
 mod files;
 mod flood;
 mod http1;

@@ -16,14 +16,16 @@ use std::{
 
 use agent_loop::{ModelOptions, TurnOptions};
 use axum::Router;
+use broker::Desk;
 use client::{Agent, ByteStream, Connector, Update};
 use controller::{AssembleFuture, Assembler, Manager, ManagerOptions, SessionParts, Wanted};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use permission::Policy;
 use protocol::{
-    Build, Command, CommandId, CommandRequest, Event, EventEnvelope, Frame, Hello, Identity, InstanceId,
-    OpenSession, Preset, SessionId, TurnCommand, TurnEvent, VersionRange,
+    Build, Command, CommandId, CommandRequest, Credentials, ErrorBody, Event, EventEnvelope, Frame, Hello,
+    Identity, InstanceId, OpenSession, Preset, SessionId, TurnCommand, TurnEvent, VersionRange,
 };
+use provider::Provider;
 use sandbox::{Backend, Environment, Locales, Mode, Sandbox, SandboxOptions, Shell};
 use scripted_model::{Scenario, ScriptedModel};
 use stdx::{AbsPath, task::Scope};
@@ -38,6 +40,7 @@ pub(crate) struct Rig {
     pub(crate) router: Router,
     pub(crate) manager: Manager,
     pub(crate) model: ScriptedModel,
+    pub(crate) desk: Desk,
     pub(crate) dir: tempfile::TempDir,
     pub(crate) scope: Scope,
 }
@@ -54,12 +57,14 @@ impl Rig {
         }
         let model = ScriptedModel::start(scenario).await.unwrap();
         let scope = Scope::root("test");
-        let manager = manager(dir.path(), &model, hello(), &scope);
+        let desk = options.desk.clone();
+        let manager = manager_at(dir.path(), &model, hello(), desk.clone(), &scope);
         let router = serve::router(manager.clone(), options);
         Self {
             router,
             manager,
             model,
+            desk,
             dir,
             scope,
         }
@@ -86,6 +91,10 @@ impl Rig {
 
 /// Starts the sessions of a daemon in the folder of a rig.
 pub(crate) fn manager(dir: &Path, model: &ScriptedModel, hello: Hello, scope: &Scope) -> Manager {
+    manager_at(dir, model, hello, Desk::new(), scope)
+}
+
+fn manager_at(dir: &Path, model: &ScriptedModel, hello: Hello, desk: Desk, scope: &Scope) -> Manager {
     let at = |name: &str| AbsPath::new(dir.join(name)).unwrap();
     Manager::start(ManagerOptions {
         hello,
@@ -95,6 +104,7 @@ pub(crate) fn manager(dir: &Path, model: &ScriptedModel, hello: Hello, scope: &S
         assembler: Arc::new(Parts {
             base_url: model.base_url(),
             temp: at("tmp"),
+            desk,
         }),
         lease_patience: Duration::ZERO,
         scope: scope.child("sessions"),
@@ -249,13 +259,13 @@ pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
 struct Parts {
     base_url: String,
     temp: AbsPath,
+    desk: Desk,
 }
 
 impl Assembler for Parts {
     fn assemble<'a>(&'a self, wanted: &'a Wanted, scope: &'a Scope) -> AssembleFuture<'a> {
         Box::pin(async move {
-            let options = provider::Options::new("scripted", self.base_url.as_str());
-            let provider = provider::build("openai", options).unwrap();
+            let provider = self.provider(wanted)?;
             let sandbox = Sandbox::new(SandboxOptions {
                 backend: Backend::None("not used".to_owned()),
                 shell: Shell::find("/usr/bin:/bin".as_ref()),
@@ -301,6 +311,17 @@ impl Assembler for Parts {
                 policy: Policy::default(),
             })
         })
+    }
+
+    fn provider(&self, wanted: &Wanted) -> Result<Arc<dyn Provider>, ErrorBody> {
+        let options = provider::Options::new("scripted", self.base_url.as_str());
+        let provider = match wanted.credentials {
+            Credentials::Broker => {
+                provider::build_brokered("openai", options, self.desk.clone(), wanted.session)
+            }
+            _ => provider::build("openai", options),
+        };
+        Ok(provider.unwrap())
     }
 }
 
