@@ -60,7 +60,8 @@ fn pick(cli: Cli, invocation: &Invocation) -> Result<Exit, Failure> {
             return with_screen(invocation, attach::on_screen(invocation, args));
         }
         Command::Remote(RemoteCommand::Link(LinkCommand::Connect(args)))
-            if remote::connect::opens_screen(invocation, &args) => {
+            if remote::connect::opens_screen(invocation, &args) =>
+        {
             return with_screen(invocation, remote::connect::on_screen(invocation, args));
         }
         _ => {}

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use client::{Counts, Update};
-use protocol::{
-    CallOutcome, DeltaTarget, Frame, Item, Outcome, Snapshot, ToolState, TurnId, snapshot::Wait,
-};
+use protocol::{CallOutcome, DeltaTarget, Frame, Item, Outcome, Snapshot, ToolState, TurnId, snapshot::Wait};
 use serde_json::{Value, json};
 
 use super::summary;
@@ -252,7 +250,8 @@ impl Credentials {
         let mut lines = Vec::new();
         if now.is_waiting && !self.is_waiting {
             lines.push(
-                "waiting for credentials: the turn goes on when a machine with the key is connected".to_owned(),
+                "waiting for credentials: the turn goes on when a machine with the key is connected"
+                    .to_owned(),
             );
         } else if self.is_waiting && !now.is_waiting {
             lines.push("the turn goes on".to_owned());
