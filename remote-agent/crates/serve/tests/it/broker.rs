@@ -157,7 +157,7 @@ async fn an_answer_whose_every_delivery_is_cut_somewhere_is_the_same_byte_for_by
     while received < bytes.len() as u64 {
         // Some of what has come already comes again.
         let offset = received - chance.below(received.min(3_000) + 1);
-        let to = (received + 1 + chance.below(4_000)).min(bytes.len() as u64);
+        let to = (received + 1 + chance.below(40_000)).min(bytes.len() as u64);
         let piece = &bytes[usize::try_from(offset).unwrap()..usize::try_from(to).unwrap()];
         let mut put = laptop_put(&broker, request.request, offset).await;
         soon(put.send(Bytes::copy_from_slice(piece))).await.unwrap();
