@@ -17,6 +17,7 @@ const KEEP: usize = 5;
 
 /// Logs to standard error: warnings, and more with `-v` or `REASONIX_LOG`.
 pub(crate) fn to_stderr(verbose: u8, filter: Option<&str>) {
+    without_library_records();
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(env_filter(verbose, filter, "warn"))
         .with_writer(io::stderr);
@@ -35,6 +36,7 @@ pub(crate) fn to_stderr(verbose: u8, filter: Option<&str>) {
 /// # Errors
 /// When the file cannot be opened.
 pub(crate) fn to_file(path: &Path, verbose: u8, filter: Option<&str>) -> io::Result<()> {
+    without_library_records();
     let writer = Rotating(Mutex::new(Current::open(path)?));
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(env_filter(verbose, filter, "info"))
@@ -43,6 +45,12 @@ pub(crate) fn to_file(path: &Path, verbose: u8, filter: Option<&str>) -> io::Res
     // same file, and printing there ends the thread when it fails.
     drop(subscriber.with_ansi(false).log_internal_errors(false).try_init());
     Ok(())
+}
+
+/// Says that nobody reads what libraries write through `log`: what matters of it comes as errors. The feature that is set for
+/// it leaves its texts out of the program.
+fn without_library_records() {
+    log::set_max_level(log::LevelFilter::Off);
 }
 
 fn env_filter(verbose: u8, filter: Option<&str>, quiet: &str) -> EnvFilter {

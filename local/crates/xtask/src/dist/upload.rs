@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use crate::system;
 
 /// As in `bootstrap/src/payload.rs`: pieces are compressed beside each other, each on its own.
-const PIECE: usize = 7 * 1024 * 1024;
+const PIECE: usize = 8 * 1024 * 1024;
 
 /// Gives the size in bytes, and what compressed it: the program `zstd`, as for most hosts, else `gzip`, which every
 /// build machine has and which needs a tenth more.
