@@ -43,7 +43,10 @@ where
             Err(io::Error::new(io::ErrorKind::TimedOut, "half closed, and nothing moved in the other direction"))
         }
     }?;
-    Ok((client_read.unsplit(client_write), target_read.unsplit(target_write)))
+    Ok((
+        client_read.unsplit(client_write),
+        target_read.unsplit(target_write),
+    ))
 }
 
 /// Copies until that is done or `given_up` says why not.

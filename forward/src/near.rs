@@ -75,11 +75,7 @@ impl Near {
 }
 
 impl AsyncRead for Near {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
             Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -208,7 +204,11 @@ async fn bind_once(host: &str, port: u16) -> io::Result<(Vec<TcpListener>, u16)>
             Err(error) => last = error,
         }
     }
-    if listeners.is_empty() { Err(last) } else { Ok((listeners, chosen)) }
+    if listeners.is_empty() {
+        Err(last)
+    } else {
+        Ok((listeners, chosen))
+    }
 }
 
 async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {

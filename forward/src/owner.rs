@@ -34,7 +34,10 @@ pub(crate) fn of_port(port: u16) -> Option<Owner> {
         };
         files
             .filter_map(|file| std::fs::read_link(file.ok()?.path()).ok())
-            .any(|link| link.to_str().is_some_and(|link| links.iter().any(|wanted| wanted == link)))
+            .any(|link| {
+                link.to_str()
+                    .is_some_and(|link| links.iter().any(|wanted| wanted == link))
+            })
     };
     let pid = std::fs::read_dir("/proc")
         .ok()?

@@ -14,7 +14,7 @@ use crate::{
     reporter::Reporter,
     ssh::{Far, SshCarrier},
     table::Outcome,
-    ways::{FarListener, Failure, Ways},
+    ways::{Failure, FarListener, Ways},
 };
 
 /// Between two questions to a host that did not listen, doubled each time.

@@ -1,9 +1,6 @@
 //! Tells the table about one rule, and everybody that the table has changed.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::Ordering,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
 use tokio::sync::watch;
 

@@ -135,8 +135,12 @@ fn request5(bytes: &[u8]) -> Step {
         return Step::More;
     };
     let host = match kind {
-        1 => <[u8; 4]>::try_from(address).ok().map(|octets| Ipv4Addr::from(octets).to_string()),
-        4 => <[u8; 16]>::try_from(address).ok().map(|octets| Ipv6Addr::from(octets).to_string()),
+        1 => <[u8; 4]>::try_from(address)
+            .ok()
+            .map(|octets| Ipv4Addr::from(octets).to_string()),
+        4 => <[u8; 16]>::try_from(address)
+            .ok()
+            .map(|octets| Ipv6Addr::from(octets).to_string()),
         _ => name(&address[1..]),
     };
     match host {
@@ -253,14 +257,23 @@ mod tests {
 
     #[test]
     fn every_kind_of_address_is_read() {
-        connects(b"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x1f\x90", &tcp("127.0.0.1", 8080));
-        connects(b"\x05\x02\x02\x00\x05\x01\x00\x03\x02db\x15\x38", &tcp("db", 5432));
+        connects(
+            b"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x1f\x90",
+            &tcp("127.0.0.1", 8080),
+        );
+        connects(
+            b"\x05\x02\x02\x00\x05\x01\x00\x03\x02db\x15\x38",
+            &tcp("db", 5432),
+        );
         let mut six = b"\x05\x01\x00\x05\x01\x00\x04".to_vec();
         six.extend(Ipv6Addr::LOCALHOST.octets());
         six.extend([0, 80]);
         connects(&six, &tcp("::1", 80));
         connects(b"\x04\x01\x00\x50\x0a\x00\x00\x01me\x00", &tcp("10.0.0.1", 80));
-        connects(b"\x04\x01\x00\x50\x00\x00\x00\x01\x00db.example\x00", &tcp("db.example", 80));
+        connects(
+            b"\x04\x01\x00\x50\x00\x00\x00\x01\x00db.example\x00",
+            &tcp("db.example", 80),
+        );
         assert_eq!(feed(b"\x05\x01\x00").0, [5, 0]);
     }
 

@@ -153,7 +153,9 @@ impl SshCarrier {
                     port: 0,
                 };
                 if self.allows_listening(&loopback).await && *port != 0 {
-                    let message = format!("{host} does not listen on {at}: the port is taken there, or sshd does not permit it");
+                    let message = format!(
+                        "{host} does not listen on {at}: the port is taken there, or sshd does not permit it"
+                    );
                     let hint = "choose another port, or 0 for any free one; PermitListen and GatewayPorts in its sshd_config decide, and ports below 1024 are for the administrator";
                     Refusal::new(RefusalKind::InUse, message).with_hint(hint)
                 } else {
@@ -162,7 +164,9 @@ impl SshCarrier {
                 }
             }
             Endpoint::Unix(path) => {
-                let message = format!("{host} does not listen on {path}: a file of that name is there, its folder cannot be written to, or sshd forbids it");
+                let message = format!(
+                    "{host} does not listen on {path}: a file of that name is there, its folder cannot be written to, or sshd forbids it"
+                );
                 let hint = "remove the file there, or let sshd do so (StreamLocalBindUnlink); AllowStreamLocalForwarding and DisableForwarding decide whether it is allowed";
                 Refusal::new(RefusalKind::InUse, message).with_hint(hint)
             }

@@ -70,7 +70,8 @@ impl Forwards {
     /// Gives the connection to use from now on, or takes it away. Listeners of this machine stay, those of the host are
     /// made again; connections over the old one end with it.
     pub fn set_connection(&self, connection: Option<Connection>) {
-        self.board.change(|table| table.set_connected(connection.is_some()));
+        self.board
+            .change(|table| table.set_connected(connection.is_some()));
         let ssh = connection.map(|connection| Arc::new(SshCarrier::new(connection)));
         self.ssh.send_replace(ssh);
     }

@@ -218,7 +218,10 @@ impl Table {
         if let Some(rule) = self.rules.get_mut(&id) {
             rule.listens = false;
             rule.refused = Some(why.clone());
-            rule.last_error = Some(LastError { message: why, at: now });
+            rule.last_error = Some(LastError {
+                message: why,
+                at: now,
+            });
         }
     }
 
@@ -337,7 +340,12 @@ mod tests {
         assert_eq!(only(&table).state, RuleState::Offline);
         let at: Spec = "R:4000:db:5432".parse().unwrap();
         table.listening(id, at.bind.clone(), Way::Agent);
-        assert_eq!(only(&table).state, RuleState::Ready { via: Some(Way::Agent) });
+        assert_eq!(
+            only(&table).state,
+            RuleState::Ready {
+                via: Some(Way::Agent)
+            }
+        );
         assert_eq!(only(&table).bound, at.bind);
         table.set_connected(false);
         assert_eq!(only(&table).state, RuleState::Offline);

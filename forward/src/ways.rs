@@ -63,14 +63,16 @@ impl FarListener {
 impl Ways {
     /// Gives the SSH connection there is.
     pub(crate) fn now(&self) -> Option<Arc<SshCarrier>> {
-        self.ssh.borrow().clone().filter(|ssh| !ssh.connection.is_closed())
+        self.ssh
+            .borrow()
+            .clone()
+            .filter(|ssh| !ssh.connection.is_closed())
     }
 
     /// Waits for a usable SSH connection; `None`: the forwards are gone.
     pub(crate) async fn line(&self) -> Option<Arc<SshCarrier>> {
-        let usable = |ssh: &Option<Arc<SshCarrier>>| {
-            ssh.as_ref().is_some_and(|ssh| !ssh.connection.is_closed())
-        };
+        let usable =
+            |ssh: &Option<Arc<SshCarrier>>| ssh.as_ref().is_some_and(|ssh| !ssh.connection.is_closed());
         let mut ssh = self.ssh.clone();
         let found = ssh.wait_for(usable).await.ok()?;
         found.clone()

@@ -9,8 +9,8 @@ use tokio::{
 };
 
 use crate::support::{
-    Setup, StandIn, add, address, all_ended, ask, dial, endless_service, forward_to, open_files, reversed, reversing,
-    tcp, until,
+    Setup, StandIn, add, address, all_ended, ask, dial, endless_service, forward_to, open_files, reversed,
+    reversing, tcp, until,
 };
 
 /// RA-13.
@@ -65,8 +65,16 @@ async fn five_hundred(rule: &str) {
         let (is_right, number) = answer.unwrap();
         assert!(is_right, "{rule}: client {number}");
     }
-    let shown = until(&forwards, "all to be closed", |rule| rule.open == 0 && open_files() <= before).await;
-    assert_eq!((shown.total, shown.failed), (CLIENTS as u64, 0), "{rule}: {:?}", shown.last_error);
+    let shown = until(&forwards, "all to be closed", |rule| {
+        rule.open == 0 && open_files() <= before
+    })
+    .await;
+    assert_eq!(
+        (shown.total, shown.failed),
+        (CLIENTS as u64, 0),
+        "{rule}: {:?}",
+        shown.last_error
+    );
 }
 
 #[tokio::test]
@@ -90,15 +98,29 @@ async fn a_reader_that_stands_still_stops_only_itself() {
     let listen = add(&forwards, &format!("L:0:127.0.0.1:{port} via=ssh")).await;
     let mut still = TcpStream::connect(address(&listen)).await.unwrap();
     still.read_exact(&mut [0; 1024]).await.unwrap();
-    let rule = until(&forwards, "its connection to be given up", |rule| rule.failed == 1).await;
+    let rule = until(&forwards, "its connection to be given up", |rule| {
+        rule.failed == 1
+    })
+    .await;
     let message = rule.last_error.unwrap().message;
-    assert!(message.contains("stood still") && message.contains("16777216"), "{message}");
+    assert!(
+        message.contains("stood still") && message.contains("16777216"),
+        "{message}"
+    );
     all_ended(&ended, 1).await;
     let mut all = Vec::new();
     still.read_to_end(&mut all).await.unwrap_err();
     let target = reversing(&setup.scope, &tcp("127.0.0.1", 0)).await;
-    let other = forwards.add(format!("L:0:{target} via=ssh").parse().unwrap()).await.unwrap();
-    let bound = forwards.list().into_iter().find(|rule| rule.id == other).unwrap().bound;
+    let other = forwards
+        .add(format!("L:0:{target} via=ssh").parse().unwrap())
+        .await
+        .unwrap();
+    let bound = forwards
+        .list()
+        .into_iter()
+        .find(|rule| rule.id == other)
+        .unwrap()
+        .bound;
     assert_eq!(ask(dial(&bound).await, b"abc").await, b"cba");
 }
 
@@ -119,8 +141,16 @@ async fn a_service_that_does_not_read_only_stops_its_own_client() {
         assert!(sent < 100_000_000, "nothing holds the writer back");
     }
     let target = reversing(&setup.scope, &tcp("127.0.0.1", 0)).await;
-    let other = forwards.add(format!("L:0:{target}").parse().unwrap()).await.unwrap();
-    let bound = forwards.list().into_iter().find(|rule| rule.id == other).unwrap().bound;
+    let other = forwards
+        .add(format!("L:0:{target}").parse().unwrap())
+        .await
+        .unwrap();
+    let bound = forwards
+        .list()
+        .into_iter()
+        .find(|rule| rule.id == other)
+        .unwrap()
+        .bound;
     assert_eq!(ask(dial(&bound).await, b"abc").await, b"cba");
     client.shutdown().await.unwrap();
     let mut got = 0;

@@ -27,11 +27,22 @@ async fn a_busy_port_names_the_rule_who_has_it_and_what_is_free() {
     let Error::Bind { owner, free, .. } = &error else {
         panic!("{error}");
     };
-    assert_eq!(owner.as_ref().map(|owner: &Owner| owner.pid), Some(std::process::id()), "{text}");
+    assert_eq!(
+        owner.as_ref().map(|owner: &Owner| owner.pid),
+        Some(std::process::id()),
+        "{text}"
+    );
     let free = free.unwrap();
     assert!(free > port && free - port <= 50, "{free} after {port}");
-    assert!(text.contains(&rule) && text.contains(&format!("process {}", std::process::id())), "{text}");
-    assert!(error.hint().unwrap().contains(&free.to_string()), "{:?}", error.hint());
+    assert!(
+        text.contains(&rule) && text.contains(&format!("process {}", std::process::id())),
+        "{text}"
+    );
+    assert!(
+        error.hint().unwrap().contains(&free.to_string()),
+        "{:?}",
+        error.hint()
+    );
     assert!(forwards.list().is_empty());
     // The others go on, and the offer can be taken.
     add(&forwards, &format!("L:127.0.0.1:{free}:db:5432")).await;
@@ -42,8 +53,15 @@ async fn a_busy_port_names_the_rule_who_has_it_and_what_is_free() {
 async fn an_address_of_another_machine_is_refused_with_advice() {
     let setup = Setup::new();
     let forwards = setup.forwards();
-    let error = forwards.add("L:192.0.2.1:0:db:1".parse().unwrap()).await.unwrap_err();
-    assert!(error.hint().unwrap().contains("this machine"), "{error}: {:?}", error.hint());
+    let error = forwards
+        .add("L:192.0.2.1:0:db:1".parse().unwrap())
+        .await
+        .unwrap_err();
+    assert!(
+        error.hint().unwrap().contains("this machine"),
+        "{error}: {:?}",
+        error.hint()
+    );
 }
 
 #[tokio::test]
@@ -113,7 +131,10 @@ async fn a_client_that_waited_too_long_is_let_go_and_counted() {
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     let rule = until(&forwards, "it to be counted", |rule| rule.gave_up == 1).await;
     let message = rule.last_error.unwrap().message;
-    assert!(message.contains("was not connected") && message.contains("forward rule L:"), "{message}");
+    assert!(
+        message.contains("was not connected") && message.contains("forward rule L:"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -133,7 +154,11 @@ async fn a_removed_rule_frees_its_port_and_ends_its_connections() {
     assert!(changes.has_changed().unwrap());
     TcpListener::bind(listen).await.unwrap();
     let error = client.read(&mut [0; 1]).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "half a transfer does not look complete");
+    assert_eq!(
+        error.kind(),
+        ErrorKind::ConnectionReset,
+        "half a transfer does not look complete"
+    );
     assert_eq!(served.read(&mut [0; 1]).await.unwrap_or(0), 0);
 }
 
@@ -143,7 +168,9 @@ async fn a_connection_that_breaks_is_reset() {
     let setup = Setup::new();
     let embedded = setup.embedded().await;
     let forwards = setup.forwards();
-    forwards.set_connection(Some(setup.connect(embedded.address(), &embedded.known_hosts()).await));
+    forwards.set_connection(Some(
+        setup.connect(embedded.address(), &embedded.known_hosts()).await,
+    ));
     let service = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listen = forward_to(&forwards, service.local_addr().unwrap().port()).await;
     let mut client = TcpStream::connect(listen).await.unwrap();
@@ -213,15 +240,26 @@ async fn a_half_close_still_gets_its_answer() {
 async fn a_target_that_nobody_listens_on_is_named() {
     let setup = Setup::new();
     let (_sshd, forwards) = setup.connected(&[]).await;
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let listen = forward_to(&forwards, gone).await;
     let mut client = TcpStream::connect(listen).await.unwrap();
     let error = client.read(&mut [0; 1]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     let rule = until(&forwards, "the failure", |rule| rule.failed == 1).await;
     let message = rule.last_error.unwrap().message;
-    assert!(message.contains(&gone.to_string()) && message.contains("forward rule"), "{message}");
-    assert!(matches!(rule.state, RuleState::Ready { .. }), "the next client may have more luck");
+    assert!(
+        message.contains(&gone.to_string()) && message.contains("forward rule"),
+        "{message}"
+    );
+    assert!(
+        matches!(rule.state, RuleState::Ready { .. }),
+        "the next client may have more luck"
+    );
     let Endpoint::Tcp { .. } = rule.bound else {
         panic!("not a port");
     };

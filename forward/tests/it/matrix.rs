@@ -24,10 +24,22 @@ async fn check(kind: Kind, via: &str, way: Way) {
             let rule = format!("{letter}:{bind}:{target}{via}");
             let bound = add(&forwards, &rule).await;
             let answer = ask(dial(&bound).await, &request).await;
-            assert!(answer == reversed(&request), "{rule}: {} bytes came back", answer.len());
+            assert!(
+                answer == reversed(&request),
+                "{rule}: {} bytes came back",
+                answer.len()
+            );
             let shown = until(&forwards, &rule, |rule| rule.open == 0).await;
-            assert_eq!((shown.total, shown.failed, shown.up, shown.down), (1, 0, 100_000, 100_000), "{rule}");
-            assert_eq!(shown.state, forward::RuleState::Ready { via: Some(way) }, "{rule}");
+            assert_eq!(
+                (shown.total, shown.failed, shown.up, shown.down),
+                (1, 0, 100_000, 100_000),
+                "{rule}"
+            );
+            assert_eq!(
+                shown.state,
+                forward::RuleState::Ready { via: Some(way) },
+                "{rule}"
+            );
             assert!(forwards.remove(shown.id).await, "{rule}");
         }
     }
@@ -79,7 +91,10 @@ async fn the_automatic_way_is_the_agent_if_one_is_there() {
     };
     let listen = forward_to(&forwards, port).await;
     let through = async |way| {
-        assert_eq!(ask(dial(&tcp("127.0.0.1", listen.port())).await, b"abc").await, b"cba");
+        assert_eq!(
+            ask(dial(&tcp("127.0.0.1", listen.port())).await, b"abc").await,
+            b"cba"
+        );
         let state = only(&forwards).state;
         assert_eq!(state, forward::RuleState::Ready { via: Some(way) });
     };

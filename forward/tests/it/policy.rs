@@ -28,8 +28,15 @@ async fn local(config: &[&str], via: &str, expected: Result<Way, &str>) {
                 message.contains(words) && message.contains(&target.to_string()),
                 "{config:?}{via}: {message}"
             );
-            assert!(message.contains("AllowTcpForwarding") && message.contains("via = \"agent\""), "{message}");
-            assert!(matches!(shown.state, RuleState::Refused { .. }), "{config:?}{via}: {:?}", shown.state);
+            assert!(
+                message.contains("AllowTcpForwarding") && message.contains("via = \"agent\""),
+                "{message}"
+            );
+            assert!(
+                matches!(shown.state, RuleState::Refused { .. }),
+                "{config:?}{via}: {:?}",
+                shown.state
+            );
         }
     }
 }
@@ -75,7 +82,11 @@ async fn a_list_of_permitted_targets_is_judged_by_sshd() {
     let forbidden = add(&forwards, &format!("L:0:{two}")).await;
     dial(&forbidden).await.read(&mut [0; 1]).await.unwrap_err();
     assert_eq!(agent.connects(), 0);
-    assert_eq!(ask(dial(&allowed).await, b"abc").await, b"cba", "the other rule goes on");
+    assert_eq!(
+        ask(dial(&allowed).await, b"abc").await,
+        b"cba",
+        "the other rule goes on"
+    );
 }
 
 /// What became of one `-R`.
@@ -90,8 +101,14 @@ async fn remote(config: &[&str], bind: &str, via: &str, expected: Option<Way>) {
     let Some(way) = expected else {
         let error = added.unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, Error::Refused { .. }) && text.contains(&rule), "{config:?}: {text}");
-        assert!(text.contains("forbids") && error.hint().unwrap().contains("PermitListen"), "{config:?}: {text}");
+        assert!(
+            matches!(error, Error::Refused { .. }) && text.contains(&rule),
+            "{config:?}: {text}"
+        );
+        assert!(
+            text.contains("forbids") && error.hint().unwrap().contains("PermitListen"),
+            "{config:?}: {text}"
+        );
         return assert_eq!(agent.listens(), 0, "{config:?}");
     };
     match added {
@@ -99,7 +116,11 @@ async fn remote(config: &[&str], bind: &str, via: &str, expected: Option<Way>) {
         Err(error) => panic!("{config:?}: {error}"),
     }
     let shown = only(&forwards);
-    assert_eq!(shown.state, RuleState::Ready { via: Some(way) }, "{config:?} {rule}");
+    assert_eq!(
+        shown.state,
+        RuleState::Ready { via: Some(way) },
+        "{config:?} {rule}"
+    );
     let forward::Endpoint::Tcp { port, .. } = shown.bound else {
         panic!("not a port");
     };
@@ -108,7 +129,12 @@ async fn remote(config: &[&str], bind: &str, via: &str, expected: Option<Way>) {
 
 #[tokio::test]
 async fn remote_rules_heed_sshd() {
-    for config in ["AllowTcpForwarding no", "AllowTcpForwarding local", "DisableForwarding yes", "PermitListen none"] {
+    for config in [
+        "AllowTcpForwarding no",
+        "AllowTcpForwarding local",
+        "DisableForwarding yes",
+        "PermitListen none",
+    ] {
         remote(&[config], "0", "", None).await;
         remote(&[config], "0", " via=agent", Some(Way::Agent)).await;
     }

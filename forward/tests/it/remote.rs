@@ -22,11 +22,17 @@ async fn a_rule_is_made_again_when_the_connection_is_replaced() {
     forwards.set_connection(Some(first.clone()));
     let target = reversing(&setup.scope, &tcp("127.0.0.1", 0)).await;
     let bound = add(&forwards, &format!("R:0:{target}")).await;
-    assert!(!matches!(bound, Endpoint::Tcp { port: 0, .. }), "the host has chosen a port");
+    assert!(
+        !matches!(bound, Endpoint::Tcp { port: 0, .. }),
+        "the host has chosen a port"
+    );
     assert_eq!(ask(dial(&bound).await, b"abc").await, b"cba");
     forwards.set_connection(None);
     first.disconnect().await;
-    until(&forwards, "it to be offline", |rule| rule.state == RuleState::Offline).await;
+    until(&forwards, "it to be offline", |rule| {
+        rule.state == RuleState::Offline
+    })
+    .await;
     assert_eq!(only(&forwards).bound, bound);
     forwards.set_connection(Some(setup.connect(sshd.address(), &sshd.known_hosts()).await));
     let again = until(&forwards, "it to listen again", is_ready).await;
@@ -53,7 +59,12 @@ async fn a_rule_added_before_the_host_is_there_begins_with_it() {
     let agent = StandIn::new(&forwards);
     forwards.set_connection(Some(setup.connect(sshd.address(), &sshd.known_hosts()).await));
     let rule = until(&forwards, "it to listen", is_ready).await;
-    assert_eq!(rule.state, RuleState::Ready { via: Some(Way::Agent) });
+    assert_eq!(
+        rule.state,
+        RuleState::Ready {
+            via: Some(Way::Agent)
+        }
+    );
     assert_eq!(agent.listens(), 1);
     assert_eq!(ask(dial(&rule.bound).await, b"abc").await, b"cba");
 }
@@ -68,13 +79,19 @@ async fn a_taken_port_of_the_host_is_named_and_taken_later() {
     let rule = format!("R:{at}:{target}");
     let error = forwards.add(rule.parse().unwrap()).await.unwrap_err();
     let text = error.to_string();
-    assert!(matches!(error, Error::Refused { .. }) && text.contains(&rule) && text.contains("taken"), "{text}");
+    assert!(
+        matches!(error, Error::Refused { .. }) && text.contains(&rule) && text.contains("taken"),
+        "{text}"
+    );
     assert!(error.hint().is_some() && forwards.list().is_empty());
     // One that was there before the host came is shown as refused, and asked for again.
     forwards.set_connection(None);
     add(&forwards, &rule).await;
     forwards.set_connection(Some(setup.connect(sshd.address(), &sshd.known_hosts()).await));
-    let shown = until(&forwards, "the refusal", |rule| matches!(rule.state, RuleState::Refused { .. })).await;
+    let shown = until(&forwards, "the refusal", |rule| {
+        matches!(rule.state, RuleState::Refused { .. })
+    })
+    .await;
     assert!(shown.last_error.unwrap().message.contains(&rule));
     drop(taken);
     until(&forwards, "it to listen", is_ready).await;
@@ -85,13 +102,20 @@ async fn a_taken_port_of_the_host_is_named_and_taken_later() {
 async fn a_target_that_is_not_there_ends_the_client_and_is_named() {
     let setup = Setup::new();
     let (_sshd, forwards) = setup.connected(&[]).await;
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let bound = add(&forwards, &format!("R:0:{gone}")).await;
     let mut client = dial(&bound).await;
     assert_eq!(client.read(&mut [0; 1]).await.unwrap_or(0), 0);
     let rule = until(&forwards, "the failure", |rule| rule.failed == 1).await;
     let message = rule.last_error.unwrap().message;
-    assert!(message.contains(&format!("could not reach {gone} from here")), "{message}");
+    assert!(
+        message.contains(&format!("could not reach {gone} from here")),
+        "{message}"
+    );
 }
 
 /// A client on the host that breaks off is a reset for the service here, or an end where SSH has no word for it.
@@ -101,7 +125,11 @@ async fn an_abort_reaches_the_service_here() {
     let (_sshd, forwards) = setup.connected(&[]).await;
     let agent = StandIn::new(&forwards);
     let service = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let bound = add(&forwards, &format!("R:0:{} via=agent", service.local_addr().unwrap())).await;
+    let bound = add(
+        &forwards,
+        &format!("R:0:{} via=agent", service.local_addr().unwrap()),
+    )
+    .await;
     let mut client = TcpStream::connect(address(&bound)).await.unwrap();
     let (mut served, _) = service.accept().await.unwrap();
     client.write_all(b"half").await.unwrap();

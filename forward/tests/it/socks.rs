@@ -55,7 +55,10 @@ async fn curl_is_served_in_every_dialect() {
     let port = web(&setup).await;
     let proxy = address(&add(&forwards, "D:0").await).to_string();
     let six = add(&forwards, "D:[::1]:0").await.to_string();
-    let (by_name, by_address) = (format!("http://localhost:{port}/"), format!("http://127.0.0.1:{port}/"));
+    let (by_name, by_address) = (
+        format!("http://localhost:{port}/"),
+        format!("http://127.0.0.1:{port}/"),
+    );
     for (flag, proxy, url) in [
         ("--socks5-hostname", &proxy, &by_name),
         ("--socks5-hostname", &six, &by_name),
@@ -89,7 +92,12 @@ fn connect_to(port: u16) -> Vec<u8> {
 #[tokio::test]
 async fn refusals_have_the_right_code() {
     let setup = Setup::new();
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let (_sshd, forwards) = setup.connected(&[]).await;
     let proxy = add(&forwards, "D:0 via=ssh").await;
     assert_eq!(asked(&proxy, &connect_to(gone)).await[3], 5, "nobody listens");
@@ -103,12 +111,21 @@ async fn refusals_have_the_right_code() {
     let rule = until(&forwards, "the failures", |rule| rule.failed == 4).await;
     assert_eq!(rule.open, 0);
     let forbidding = setup.sshd(&["AllowTcpForwarding no"]).await;
-    let connection = setup.connect(forbidding.address(), &forbidding.known_hosts()).await;
+    let connection = setup
+        .connect(forbidding.address(), &forbidding.known_hosts())
+        .await;
     forwards.set_connection(Some(connection));
-    assert_eq!(asked(&proxy, &connect_to(gone)).await[3], 2, "not allowed by the rules");
+    assert_eq!(
+        asked(&proxy, &connect_to(gone)).await[3],
+        2,
+        "not allowed by the rules"
+    );
     let rule = until(&forwards, "the failure", |rule| rule.failed == 5).await;
     let message = rule.last_error.unwrap().message;
-    assert!(message.contains("forbids") && message.contains("D:127.0.0.1:0"), "{message}");
+    assert!(
+        message.contains("forbids") && message.contains("D:127.0.0.1:0"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -139,7 +156,10 @@ async fn a_client_that_says_nothing_or_too_much_is_let_go() {
     let mut silent = TcpStream::connect(address(&proxy)).await.unwrap();
     silent.read(&mut [0; 1]).await.unwrap_err();
     let mut endless = TcpStream::connect(address(&proxy)).await.unwrap();
-    endless.write_all(b"\x04\x01\x00\x50\x0a\x00\x00\x01").await.unwrap();
+    endless
+        .write_all(b"\x04\x01\x00\x50\x0a\x00\x00\x01")
+        .await
+        .unwrap();
     // It may be let go before it has said all of it.
     drop(endless.write_all(&[b'x'; 4096]).await);
     assert_eq!(endless.read(&mut [0; 1]).await.unwrap_or(0), 0);

@@ -150,7 +150,11 @@ pub(crate) fn only(forwards: &Forwards) -> RuleSnapshot {
 }
 
 /// Waits for what the only rule shows.
-pub(crate) async fn until(forwards: &Forwards, what: &str, is_so: impl Fn(&RuleSnapshot) -> bool) -> RuleSnapshot {
+pub(crate) async fn until(
+    forwards: &Forwards,
+    what: &str,
+    is_so: impl Fn(&RuleSnapshot) -> bool,
+) -> RuleSnapshot {
     let look = || {
         let rule = only(forwards);
         let found = is_so(&rule).then_some(rule);
@@ -280,12 +284,16 @@ impl Carrier for StandIn {
         Box::pin(async move {
             here?;
             let stream: Box<dyn Bytes> = match to {
-                Endpoint::Tcp { host, port } => {
-                    Box::new(TcpStream::connect((host, port)).await.map_err(|error| unreachable(&error))?)
-                }
-                Endpoint::Unix(path) => {
-                    Box::new(UnixStream::connect(path).await.map_err(|error| unreachable(&error))?)
-                }
+                Endpoint::Tcp { host, port } => Box::new(
+                    TcpStream::connect((host, port))
+                        .await
+                        .map_err(|error| unreachable(&error))?,
+                ),
+                Endpoint::Unix(path) => Box::new(
+                    UnixStream::connect(path)
+                        .await
+                        .map_err(|error| unreachable(&error))?,
+                ),
             };
             Ok(stream)
         })
@@ -298,7 +306,9 @@ impl Carrier for StandIn {
             here?;
             let incoming: Box<dyn Incoming> = match &at {
                 Endpoint::Tcp { host, .. } => {
-                    let listener = TcpListener::bind(address(&at)).await.map_err(|error| unreachable(&error))?;
+                    let listener = TcpListener::bind(address(&at))
+                        .await
+                        .map_err(|error| unreachable(&error))?;
                     let port = listener.local_addr().unwrap().port();
                     Box::new(Listening::Tcp(listener, tcp(host, port)))
                 }

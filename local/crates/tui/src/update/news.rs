@@ -20,7 +20,10 @@ pub(super) fn session(model: &mut Model, msg: SessionMsg) -> Vec<Effect> {
         return Vec::new();
     }
     let now = model.screen.now;
-    let asked_again = model.session.is_open().then_some(model.session.snapshot.asked_again);
+    let asked_again = model
+        .session
+        .is_open()
+        .then_some(model.session.snapshot.asked_again);
     match msg.news {
         SessionNews::Replaced(snapshot) => {
             model.session.replace(*snapshot, now);

@@ -175,10 +175,7 @@ impl Ground {
     /// Starts OpenSSH's `sftp`, which does what stands in the file `batch`.
     pub(super) fn sftp(&self, batch: &Path) -> anyhow::Result<Watched> {
         let mut command = self.openssh("sftp", "-P");
-        command
-            .arg("-b")
-            .arg(batch)
-            .arg(format!("root@{SERVER_ADDRESS}"));
+        command.arg("-b").arg(batch).arg(format!("root@{SERVER_ADDRESS}"));
         Watched::start(command, Some(&self.lab.client))
     }
 

@@ -101,7 +101,10 @@ fn part<P: ValueEnum>(name: Option<&str>) -> anyhow::Result<Option<P>> {
         Err(_) => {
             let known = P::value_variants().iter().filter_map(P::to_possible_value);
             let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
-            anyhow::bail!("{name} is no part of this measurement, which has {}", known.join(", "))
+            anyhow::bail!(
+                "{name} is no part of this measurement, which has {}",
+                known.join(", ")
+            )
         }
     }
 }

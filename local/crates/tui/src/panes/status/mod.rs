@@ -100,7 +100,13 @@ fn groups(model: &Model) -> Vec<Group> {
     if let Some((role, text)) = model.link.broker.as_ref().map(broker_words) {
         groups.push(group(role, 2, true, text));
     }
-    groups.extend(model.link.host.clone().map(|host| group(Role::Dim, 4, true, host)));
+    groups.extend(
+        model
+            .link
+            .host
+            .clone()
+            .map(|host| group(Role::Dim, 4, true, host)),
+    );
     if model.link.host.is_some() {
         let role = match &model.link.state {
             LinkState::Live {

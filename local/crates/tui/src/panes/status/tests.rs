@@ -112,9 +112,7 @@ fn a_turn_that_waits_for_credentials_says_so_and_a_repeat_is_told_once() {
         turn,
         what: protocol::snapshot::Wait::Credentials,
     };
-    let harness = Harness::new(100, 20)
-        .turn(1, "work")
-        .agent(Event::Turn(waiting));
+    let harness = Harness::new(100, 20).turn(1, "work").agent(Event::Turn(waiting));
     assert!(harness.status().contains("waiting for credentials"));
     assert_eq!(moves_in(&harness.model), Some(Duration::from_secs(1)));
     let again = TurnEvent::AskedAgain {
@@ -141,7 +139,10 @@ fn a_refusal_stays_in_the_transcript() {
         }),
         ..BrokerState::default()
     };
-    let screen = Harness::new(140, 20).broker(refused.clone()).broker(refused).screen();
+    let screen = Harness::new(140, 20)
+        .broker(refused.clone())
+        .broker(refused)
+        .screen();
     assert_eq!(screen.matches("http://elsewhere. add it.").count(), 1, "{screen}");
 }
 

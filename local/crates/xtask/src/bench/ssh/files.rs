@@ -91,7 +91,9 @@ pub(super) fn many(bench: &Bench<'_>, report: &mut Report) -> anyhow::Result<()>
     let mut times = Vec::new();
     for _ in 0..SLOW_PAIRS.min(bench.wanted.pairs) {
         remove(&there)?;
-        let (took, _) = bench.put(&ours("put", true, &here, &there))?.until_end(bench.interrupt)?;
+        let (took, _) = bench
+            .put(&ours("put", true, &here, &there))?
+            .until_end(bench.interrupt)?;
         ensure_count(&there, MANY.0)?;
         times.push(took / 1000.0);
     }
@@ -127,7 +129,11 @@ impl Bench<'_> {
                 let (took, _) = program.until_end(self.interrupt)?;
                 self.wait_until_alone();
                 let after = Clock::read(&processes);
-                ensure!(job.makes.exists(), "{} is missing afterwards", job.makes.display());
+                ensure!(
+                    job.makes.exists(),
+                    "{} is missing afterwards",
+                    job.makes.display()
+                );
                 let took = Duration::from_secs_f64(took / 1000.0);
                 side.add(job.bytes, took, &processes, [&before, &after]);
             }
@@ -161,7 +167,11 @@ fn ours(what: &str, is_folder: bool, here: &Path, there: &Path) -> Vec<String> {
     if is_folder {
         words.push("-r".to_owned());
     }
-    words.extend(if what == "put" { [here, there] } else { [there, here] });
+    words.extend(if what == "put" {
+        [here, there]
+    } else {
+        [there, here]
+    });
     words
 }
 
@@ -207,7 +217,13 @@ mod tests {
     #[test]
     fn files_are_named_in_the_order_of_their_way() {
         let (here, there) = (Path::new("/a"), Path::new("/b"));
-        assert_eq!(ours("put", true, here, there).join(" "), "remote fs put -r /a box:/b");
-        assert_eq!(ours("get", false, here, there).join(" "), "remote fs get box:/b /a");
+        assert_eq!(
+            ours("put", true, here, there).join(" "),
+            "remote fs put -r /a box:/b"
+        );
+        assert_eq!(
+            ours("get", false, here, there).join(" "),
+            "remote fs get box:/b /a"
+        );
     }
 }

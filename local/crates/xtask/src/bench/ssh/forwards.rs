@@ -110,7 +110,10 @@ impl Bench<'_> {
             Ok(program)
         };
         let mut forward = self.forward(kind, start)?;
-        forward.processes.host.extend(self.ground.daemons().into_iter().map(Of::Process));
+        forward
+            .processes
+            .host
+            .extend(self.ground.daemons().into_iter().map(Of::Process));
         Ok(forward)
     }
 

@@ -239,7 +239,11 @@ mod tests {
         };
         let figure = race.figure("a", 0.97, "ssh");
         assert_eq!((figure.value, figure.ok), (1.0, true));
-        assert!(figure.note.contains("ratios 1.00 (0.90..1.50)"), "{}", figure.note);
+        assert!(
+            figure.note.contains("ratios 1.00 (0.90..1.50)"),
+            "{}",
+            figure.note
+        );
         assert!(!figure.note.contains("cause"), "{}", figure.note);
 
         let slow = |client, idle| {
