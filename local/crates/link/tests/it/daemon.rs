@@ -8,15 +8,15 @@ use std::{
 };
 
 use bytes::Bytes;
+use client::body::{BodyReader, Outgoing, pipe};
 use http::{Request, Response};
-use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use protocol::{Build, Hello, Identity, InstanceId, VersionRange};
+use protocol::{Build, Hello, Identity, InstanceId, StreamTarget, VersionRange};
 use stdx::task::Scope;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
-    net::{UnixListener, UnixStream},
+    net::{TcpStream, UnixListener, UnixStream},
     sync::watch,
 };
 
@@ -208,8 +208,11 @@ async fn serve(stream: UnixStream, shared: &Arc<Shared>) {
             shared.asked.send_modify(|count| *count += 1);
             let mut hangs = shared.hangs.subscribe();
             drop(hangs.wait_for(|hangs| !hangs).await.unwrap());
+            if request.uri().path() == "/v1/streams" {
+                return Ok(Response::new(stream_to_a_port(request).await));
+            }
             let body = serde_json::to_vec(&*shared.hello.lock().unwrap()).unwrap();
-            Ok(Response::new(Full::new(Bytes::from(body))))
+            Ok(Response::new(Outgoing::full(Bytes::from(body))))
         }
     };
     let mut mute = shared.mute.subscribe();
@@ -226,11 +229,42 @@ async fn serve(stream: UnixStream, shared: &Arc<Shared>) {
     std::future::pending::<()>().await;
 }
 
+/// Connects a byte stream to a port of this machine, as an agent does.
+async fn stream_to_a_port(request: Request<Incoming>) -> Outgoing {
+    let query = request.uri().query().unwrap();
+    let json = query.strip_prefix("open=").unwrap();
+    let target = serde_json::from_slice(&decoded(json)).unwrap();
+    let StreamTarget::Tcp { host, port } = target else {
+        panic!("{target:?}");
+    };
+    let mut far = TcpStream::connect((host.as_str(), port)).await.unwrap();
+    let (writer, body) = pipe();
+    // Ends with the bodies, and they with the connection.
+    Scope::root("stream").spawn(async move {
+        let mut near = tokio::io::join(BodyReader::new(request.into_body()), writer);
+        let _ended = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+    });
+    body
+}
+
+/// Takes percent-encoding away.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = text.bytes();
+    std::iter::from_fn(|| match bytes.next()? {
+        b'%' => {
+            let digits = [bytes.next()?, bytes.next()?];
+            u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()
+        }
+        other => Some(other),
+    })
+    .collect()
+}
+
 async fn serve_with<F>(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin,
     answer: impl Fn(Request<Incoming>) -> F,
 ) where
-    F: Future<Output = Result<Response<Full<Bytes>>, std::io::Error>> + Send + 'static,
+    F: Future<Output = Result<Response<Outgoing>, std::io::Error>> + Send + 'static,
 {
     let connection =
         http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service_fn(answer));
@@ -242,7 +276,7 @@ async fn serve_with<F>(
 pub(crate) async fn serve_hello(stream: tokio::io::DuplexStream) {
     let body = serde_json::to_vec(&hello(Path::new(""))).unwrap();
     serve_with(stream, |_| {
-        let answer = Response::new(Full::new(Bytes::from(body.clone())));
+        let answer = Response::new(Outgoing::full(Bytes::from(body.clone())));
         std::future::ready(Ok(answer))
     })
     .await;
