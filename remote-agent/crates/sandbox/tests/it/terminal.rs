@@ -58,7 +58,8 @@ async fn a_command_has_a_controlling_terminal_of_the_size_that_was_told_and_of_t
 #[tokio::test]
 async fn keys_and_signals_reach_the_foreground_and_hanging_up_ends_the_shell() {
     let home = tempfile::tempdir().unwrap();
-    let command = "trap 'echo ended-$((40 + 2)); exit 5' INT; echo ready; while :; do sleep 0.1; done";
+    // A shell that runs a command takes no signal that the command has just outlived; one that waits takes all.
+    let command = "sleep 600 & trap 'echo ended-$((40 + 2)); kill $!; exit 5' INT; echo ready; wait";
     for by_key in [true, false] {
         let mut terminal = open(home.path(), Some(command));
         until(&terminal, "ready").await;

@@ -93,8 +93,8 @@ async fn size_signals_and_exit_codes_go_through() {
     let (rig, agent) = rig().await;
     let folder = rig.dir.path().join("a folder's");
     std::fs::create_dir(&folder).unwrap();
-    let command =
-        "echo $PWD; stty size; trap 'stty size; exit 7' INT; echo ready; while :; do sleep 0.1; done";
+    // A shell that runs a command takes no signal that the command has just outlived; one that waits takes all.
+    let command = "echo $PWD; stty size; sleep 600 & trap 'stty size; kill $!; exit 7' INT; echo ready; wait";
     let mut near = Near::open(&agent, Some(command), Some(folder.display().to_string())).await;
     near.until("ready").await;
     assert!(
