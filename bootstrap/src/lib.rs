@@ -67,6 +67,6 @@ pub use probe::{
 };
 pub use progress::{Progress, Silent, Update};
 pub use remote::{BoxFuture, Deadline, Exec, Output, Put, Remote, RemoteError, Status};
-pub use script::Carriage;
+pub use script::{Carriage, for_printf};
 pub use ssh::SshRemote;
 pub use uninstall::{Item, ItemKind, Kept, Removal, Uninstall, uninstall};

@@ -47,7 +47,7 @@ impl Script {
         let _infallible = writeln!(
             self.text,
             "{name}=$(printf '%bx' '{}'); {name}=${{{name}%x}}",
-            escape(value)
+            for_printf(value)
         );
         self
     }
@@ -77,7 +77,7 @@ impl Script {
             return Call {
                 command: format!(
                     "exec /bin/sh -c 'eval \"$(printf %b \"{}\")\"'",
-                    escape(&self.text)
+                    for_printf(&self.text)
                 ),
                 stdin: Vec::new(),
             };
@@ -97,8 +97,9 @@ impl Script {
     }
 }
 
-/// Writes every byte but plain ones as `\0ooo` for `printf %b` (POSIX).
-fn escape(value: &str) -> String {
+/// Writes every byte but plain ones as `\0ooo` for `printf %b` (POSIX): no shell sees anything else in it.
+#[must_use]
+pub fn for_printf(value: &str) -> String {
     value.bytes().fold(String::new(), |mut out, byte| {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => out.push(char::from(byte)),

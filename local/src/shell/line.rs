@@ -1,6 +1,6 @@
 //! The command line that begins a shell in a folder, under any login shell.
 
-use std::fmt::Write as _;
+use bootstrap::for_printf;
 
 /// Goes to a folder in which what follows runs. `x` keeps line breaks at the end of a name.
 const GO: &str = r#"rx_folder=${rx_folder%x}
@@ -40,25 +40,12 @@ pub(crate) fn asked(folder: Option<&str>, command: Option<&str>) -> Option<Strin
     }
     Some(format!(
         "exec /bin/sh -c 'eval \"$(printf %b \"{}\")\"'",
-        octal(&script)
+        for_printf(&script)
     ))
 }
 
 fn variable(name: &str, value: &str) -> String {
-    format!("{name}=$(printf %bx '{}')\n", octal(value))
-}
-
-/// Writes every byte but plain ones as `\0ooo` for `printf %b` (POSIX).
-fn octal(value: &str) -> String {
-    value.bytes().fold(String::new(), |mut out, byte| {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => out.push(char::from(byte)),
-            other => {
-                let _infallible = write!(out, "\\0{other:03o}");
-            }
-        }
-        out
-    })
+    format!("{name}=$(printf %bx '{}')\n", for_printf(value))
 }
 
 #[cfg(test)]
